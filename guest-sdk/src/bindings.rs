@@ -1,4 +1,4 @@
-//! What wit-bindgen makes of `wit/v0.1`. Nothing here is for authors: the crate root re-exports the types by hand.
+//! Bindings of `wit/v0.1` by wit-bindgen. Internal: the crate root re-exports the types by hand.
 //!
 //! One world for each exported interface, all sharing the types of the imports world. Because each has an export macro of
 //! its own, a component exports exactly the interfaces its author registers: see `register.rs`.

@@ -43,7 +43,7 @@ kinds! {
     denied Denied
     /// A request that can never succeed as it stands.
     invalid Invalid
-    /// Somebody else changed the same thing.
+    /// The same object was changed concurrently.
     conflict Conflict
     /// A quota, a pool or the cloud's capacity is used up.
     exhausted Exhausted

@@ -21,7 +21,7 @@
 //! register_provider!(Lab: Instances);
 //! ```
 //!
-//! README.md goes on from there in ten minutes; `providers/sim` is a whole one. The way of a call:
+//! README.md is the tutorial for that; `providers/sim` is a whole one. The way of a call:
 //!
 //! ```text
 //!   export -> register.rs -> config -> Provider::new -> (lookup) -> your trait method -> http, state.rs, auth

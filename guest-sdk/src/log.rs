@@ -1,7 +1,8 @@
-//! Log macros: [`trace!`](crate::trace), [`debug!`](crate::debug), [`info!`](crate::info), [`warn!`](crate::warn) and
-//! [`error!`](crate::error).
+//! Log macros with fields.
 //!
-//! Fields first, then a text as for `format!`: `info!(machine = id, "stopped for {seconds} s")`. When nobody would see the line, neither
+//! [`trace!`](crate::trace), [`debug!`](crate::debug), [`info!`](crate::info), [`warn!`](crate::warn) and [`error!`](crate::error).
+//!
+//! Fields first, then a text as for `format!`: `info!(machine = id, "stopped for {seconds} s")`. When the level is off, neither
 //! the text nor the fields are made. Never log a secret or a token.
 
 use std::fmt::Display;
@@ -43,7 +44,7 @@ macro_rules! trace { ($($line:tt)+) => { $crate::log!(Trace, $($line)+) }; }
 #[macro_export]
 macro_rules! debug { ($($line:tt)+) => { $crate::log!(Debug, $($line)+) }; }
 
-/// Logs what an operator wants to see in normal times.
+/// Logs what an operator needs in normal operation.
 #[macro_export]
 macro_rules! info { ($($line:tt)+) => { $crate::log!(Info, $($line)+) }; }
 

@@ -1,6 +1,6 @@
 //! What an author implements: one trait for each interface of the contract.
 //!
-//! The host makes a fresh instance of the component for every call, so a provider is built, asked once and thrown away:
+//! The host makes a fresh instance of the component for every call, so a provider is built, called once and dropped:
 //! `Provider::new` reads no network and keeps no cache. What must outlive a call goes to [`Context::state`].
 
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub trait Provider: Sized {
     /// Whatever makes a call impossible; the call is answered with it.
     fn new(config: Self::Config, context: Context) -> Result<Self, Failure>;
 
-    /// One cheap authenticated call, to learn whether address and credentials are right.
+    /// One cheap authenticated call, to check address and credentials.
     ///
     /// # Errors
     /// What the cloud said.
@@ -51,7 +51,7 @@ pub trait Provider: Sized {
 
 /// Machines behind Nodes. Export `instances` of the contract.
 pub trait Instances: Provider {
-    /// Looks many machines up, in the order and number of `nodes` (at most 1,000). List pages of machines instead of asking for each.
+    /// Looks many machines up, in the order and number of `nodes` (at most 1,000). List pages of machines instead of fetching each.
     ///
     /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud said does not exist; when in doubt, fail. But a
     /// 404 for exactly this machine is no failure, it is `Absent`: as a failure it would keep the Node for ever.
@@ -78,7 +78,7 @@ pub trait LoadBalancers: Provider {
     /// What the cloud said. Not finding it is `Ok(None)`.
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure>;
 
-    /// Creates it or brings it to what the Service asks for. `token` is the one of the `pending` answer that this call continues.
+    /// Creates it or brings it to the Service's spec. `token` is the one of the `pending` answer that this call continues.
     ///
     /// It succeeds as soon as there is an address: targets that are not healthy yet are no reason to wait. It is also called from time
     /// to time although nothing changed, to undo changes by hand; where all is right it should only read.
@@ -123,7 +123,7 @@ pub trait LoadBalancers: Provider {
 
 /// Routes to Pod ranges. Export `routes` of the contract.
 pub trait Routes: Provider {
-    /// The routes of this cluster and no others: what is listed and not wanted is deleted.
+    /// The routes of this cluster and no others: what is listed and not desired is deleted.
     ///
     /// # Errors
     /// What the cloud said.
@@ -137,7 +137,7 @@ pub trait Routes: Provider {
     fn apply(&self, create: &[NewRoute], delete: &[Route], tokens: &RouteTokens) -> Result<RouteOutcome, Failure>;
 }
 
-/// Tags on the machines of Nodes, as an operator wants them. Export `tagging` of the contract.
+/// Tags on the machines of Nodes, as an operator sets them. Export `tagging` of the contract.
 ///
 /// Called with at most 200 Nodes, each with a provider id, and 1 to 50 tags. The answer has the order and the number of `nodes`; make few requests, and let a
 /// machine that the cloud refuses cost no other. An inner failure is for one machine: `not-found` when there is none (not for [`untag`](Self::untag)), `invalid` for
@@ -164,7 +164,7 @@ pub(crate) fn update_one<P: LoadBalancers>(
     provider.update_targets(&update.service, targets, update.token())
 }
 
-/// How soon updates that were not begun are asked for again.
+/// How soon updates that were not begun are requested again.
 const NEXT: Duration = Duration::from_millis(100);
 
 /// Makes these updates in order. When less than ten seconds are left of the call, those that are left answer `pending`, but never all: a call

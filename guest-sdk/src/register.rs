@@ -1,7 +1,7 @@
-//! Registration: [`register_provider!`](crate::register_provider) and what stands between the component's exports and the traits.
+//! Macro [`register_provider!`](crate::register_provider): from the component's exports to the traits.
 //!
 //! The macro names the interfaces, the component exports exactly those. Every exported function goes the same way: read the
-//! configuration, make the provider, ask it. Natively nothing is exported (the names of exports are no valid symbols there); the
+//! configuration, make the provider, call it. Natively nothing is exported (the names of exports are no valid symbols there); the
 //! macro then only checks that the traits are implemented.
 
 use crate::bindings::{info, instances, load_balancers, routes, tagging};
@@ -18,7 +18,7 @@ use tagging::exports::cloudwit::provider::tagging::Guest as TaggingGuest;
 /// Makes the crate a provider: `register_provider!(Sim: Instances, LoadBalancers, Routes);`.
 ///
 /// The type implements [`Provider`] and the named traits; an interface that is not named is not exported, and the
-/// controller then knows that this cloud does not have it. Call it once, in a crate of type `cdylib`.
+/// controller then treats it as missing in this cloud. Call it once, in a crate of type `cdylib`.
 #[macro_export]
 macro_rules! register_provider {
     ($provider:ty : $($interface:ident),+ $(,)?) => {

@@ -1,4 +1,4 @@
-//! What outlives a call: a small cache in the controller's memory, private to the provider and shared by all its calls.
+//! State that outlives a call: a small cache in the host, shared by all calls of the provider.
 //!
 //! It is a cache: entries vanish on restart, when they expire and when space is needed. What must survive belongs into the cloud.
 

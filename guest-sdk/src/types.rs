@@ -172,7 +172,7 @@ impl Balancer {
         }
     }
 
-    /// For an answer of `ensure`: the load balancer works, and this goes on in the cloud. `ensure` is called again after the pause, with the token.
+    /// For an answer of `ensure`: the load balancer works, and this continues in the cloud. `ensure` is called again after the pause, with the token.
     #[must_use]
     pub fn remaining(self, after: Duration, token: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Balancer {
         }
     }
 
-    /// The same for what ended in this failure: a `pending` one goes on in the cloud while the load balancer works.
+    /// The same for what ended in this failure: a `pending` one continues in the cloud while the load balancer works.
     ///
     /// # Errors
     /// The failure itself, if it is another one.
@@ -242,7 +242,7 @@ impl Problem {
         }
     }
 
-    /// Something at this key that the operator should know, and that does no harm.
+    /// Something at this key that the operator should see, and that does no harm.
     pub fn warning(at: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             severity: Severity::Warning,
@@ -252,7 +252,7 @@ impl Problem {
 }
 
 impl Description {
-    /// A provider of this name and version that wants nothing yet. For the version, `env!("CARGO_PKG_VERSION")` is usual.
+    /// A provider of this name and version that requests nothing yet. For the version, `env!("CARGO_PKG_VERSION")` is usual.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -324,7 +324,7 @@ impl Description {
         self
     }
 
-    /// The largest number of Nodes it wants to be asked about at once; 1,000 at most.
+    /// The largest number of Nodes in one look-up; 1,000 at most.
     pub fn lookup_batch(mut self, nodes: u32) -> Self {
         self.lookup_batch = Some(nodes);
         self

@@ -34,7 +34,7 @@ pub fn find() -> Result<Programs> {
     match (chromium, tools::find("chromedriver")) {
         (Some(chromium), Some(driver)) => Ok(Programs { chromium, driver }),
         (chromium, _) => bail!(
-            "{} is missing, in which the status page is looked at: install it (on Debian `apt-get install {}`), or set {LEFT_OUT} to \
+            "{} is missing, in which the status page is tested: install it (on Debian `apt-get install {}`), or set {LEFT_OUT} to \
              the reason why there can be none",
             if chromium.is_none() { "Chromium" } else { "chromedriver" },
             PACKAGES.join(" ")

@@ -160,7 +160,9 @@ mod tests {
             ("A for servers, B for the rest", "a, and b")
         );
         assert_eq!(
-            proof("**Proof: level none.** Judged by nobody.\n").unwrap().level,
+            proof("**Proof: level none.** Judged by no third party.\n")
+                .unwrap()
+                .level,
             "none"
         );
         for odd in [

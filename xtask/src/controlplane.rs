@@ -126,7 +126,7 @@ mod tests {
         let chart = std::fs::read_to_string(crate::workspace::root().join("deploy/chart/Chart.yaml")).unwrap();
         assert!(
             chart.contains("kubeVersion: \">=1.29.0-0\""),
-            "the oldest is the one that the chart asks for"
+            "the oldest is the one that the chart requires"
         );
     }
 

@@ -73,7 +73,7 @@ pub fn binary() -> Result<PathBuf> {
     let binary = build()?;
     let content = fs::read(&binary).with_context(|| format!("reading {}", binary.display()))?;
     if !is_static(&content) {
-        bail!("{} is not static: it asks for a dynamic loader", binary.display());
+        bail!("{} is not static: it needs a dynamic loader", binary.display());
     }
     Ok(binary)
 }

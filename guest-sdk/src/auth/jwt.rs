@@ -1,4 +1,4 @@
-//! JSON Web Tokens by which a key asks for another token, signed by the host.
+//! JSON Web Tokens that are exchanged for access tokens, signed by the host.
 
 use data_encoding::BASE64URL_NOPAD;
 use serde_json::{Value, json};

@@ -15,7 +15,7 @@ pub use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encodin
 /// The place of a secret in a header or body, until the host fills it in. From [`Keys::placeholder`].
 ///
 /// Letters, digits and `-` only, so that JSON, XML and forms carry it unchanged; how the secret itself is to be escaped was said when it
-/// was asked for. It is good for the call at hand only: kept in the state, it would be sent as it is later.
+/// was requested. It is good for the call at hand only: kept in the state, it would be sent as it is later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Placeholder(String);
@@ -147,7 +147,7 @@ impl Key {
         self.0.hmac_with(hash, data, how).map_err(Failure::from)
     }
 
-    /// A new key: HMAC of the data under this key with `prefix` put before it (AWS wants `AWS4` for the first step, nothing after).
+    /// A new key: HMAC of the data under this key with `prefix` put before it (AWS needs `AWS4` for the first step, nothing after).
     ///
     /// # Errors
     /// `denied` when this use is not granted.

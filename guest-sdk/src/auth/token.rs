@@ -1,7 +1,7 @@
-//! Tokens and sessions that a cloud hands out for a while: kept in the host's state, so that many calls share one.
+//! Tokens and sessions of a cloud, kept in the host's state and shared by calls.
 //!
 //! ```text
-//!   Token::with -> is one kept? -> the request -> refused? -> forget it, obtain another, the request once again
+//!   Token::with -> is one kept? -> the request -> refused? -> drop it, obtain another, repeat the request
 //!                    no, or soon over: obtain one under a lock, so that of many calls at a time only one logs in
 //! ```
 //!
@@ -28,7 +28,7 @@ const SHORTEST: u64 = 60;
 /// How long a call waits for another one that is logging in.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// A token, and how to forget it.
+/// A token, and how to drop it.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token<T> {
     /// What the cloud gave: a text, or whatever the provider needs of a login.
@@ -48,7 +48,7 @@ pub enum Tried<R, E = Failure> {
 }
 
 /// Makes a request with the credentials at hand, and once again with others when the cloud refuses them: of a token, a session or a
-/// signature alike. `forget` tells whether there can be others.
+/// signature alike. `forget` returns whether there can be others.
 ///
 /// # Errors
 /// What `current` or `attempt` says; the last refusal.

@@ -1,4 +1,4 @@
-//! Cloud configs in git-config syntax, as the upstream providers of most clouds read them (`gopkg.in/gcfg.v1`).
+//! Cloud configs in git-config syntax, as upstream providers read them (`gopkg.in/gcfg.v1`).
 //!
 //! ```text
 //!   [Global]                          {"global": {"auth-url": "https://...", "tls-insecure": "true"},
@@ -134,7 +134,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The rest of the line without comment and outer blanks; a backslash at its end goes on with the next line.
+    /// The rest of the line without comment and outer blanks; a backslash at its end continues with the next line.
     fn value(&mut self) -> Read<String> {
         self.skip_blank();
         let (mut value, mut kept, mut quoted) = (String::new(), 0, false);

@@ -1,4 +1,4 @@
-//! What is said about mistakes in a cloud config: where, and in which words. Nothing here depends on the type that is read.
+//! Messages about mistakes in a cloud config. Independent of the type that is read.
 
 use std::cell::RefCell;
 use std::fmt::{self, Display};
@@ -28,7 +28,7 @@ impl Path<'_> {
 
 /// What was found so far, over all rounds.
 pub(crate) struct Notes {
-    /// Whether the last item of a list counts where one value is wanted.
+    /// Whether the last item of a list counts where one value is expected.
     pub(crate) repeats: bool,
     pub(crate) problems: RefCell<Problems>,
     /// Paths that get a stand-in.
@@ -105,7 +105,7 @@ impl de::Error for Stop {
         }))
     }
 
-    // The others would each bring number formatting for a text that nobody needs: stand-ins keep them from happening.
+    // The others would each bring number formatting for an unused text: stand-ins keep them from happening.
     fn invalid_type(_: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         Self::custom(format_args!("this must be {expected}"))
     }

@@ -87,7 +87,7 @@ impl From<Problems> for Vec<Problem> {
 pub struct Tree {
     /// Keys and values.
     pub value: Value,
-    /// Whether a list is a variable that occurs several times, as in git-config: where one value is wanted, the last one counts.
+    /// Whether a list is a variable that occurs several times, as in git-config: where one value is expected, the last one counts.
     pub repeats: bool,
 }
 

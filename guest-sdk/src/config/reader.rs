@@ -62,7 +62,7 @@ pub(crate) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// The value, or none if a stand-in is wanted here.
+    /// The value, or none if a stand-in is used here.
     pub(crate) fn value(&self) -> Option<&'a Value> {
         match self.written() {
             Some(Value::Array(values)) if self.notes.repeats => values.last(),

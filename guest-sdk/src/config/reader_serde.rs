@@ -1,4 +1,4 @@
-//! The serde side of [`Reader`]: hands each value, or its stand-in, to the visitor that serde generated for the type.
+//! Serde deserializer of [`Reader`]: passes each value, or its stand-in, to the type's visitor.
 //!
 //! A visitor's own refusal gets its path where the value came from: in a list, an object, or at the root.
 
@@ -160,7 +160,7 @@ impl<'de> de::MapAccess<'de> for Entries<'_> {
     }
 
     fn next_value_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<T::Value, Stop> {
-        // serde asks for a value only after its key.
+        // serde reads a value only after its key.
         let (key, value) = self.entries.get(self.next).copied().unwrap_or_default();
         self.next += 1;
         let path = Path::Key(self.path, key);

@@ -1,6 +1,6 @@
-//! The host functions, as they are outside a component: everything goes to the [`FakeHost`](crate::testing::FakeHost) of this thread.
+//! Host functions outside a component: calls go to this thread's [`FakeHost`](crate::testing::FakeHost).
 //!
-//! Same names as in `host.rs`, so that the rest of the crate does not know the difference.
+//! Same names as in `host.rs`, so that the rest of the crate compiles against either.
 
 use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encoding, Hash, KeyError, Signature};
 use crate::bindings::imports::cloudwit::provider::log::Level;
@@ -128,7 +128,7 @@ impl Drop for Held {
     }
 }
 
-/// Nobody else runs in a test, so a taken lock becomes free while waiting only if the test said so (`FakeHost::locked`).
+/// A test has no other callers, so a taken lock becomes free while waiting only if the test said so (`FakeHost::locked`).
 pub(crate) fn lock(name: &str, _wait_ms: u32) -> Option<Held> {
     if let Some(meanwhile) = world(|world| world.locked_by_others.remove(name)) {
         meanwhile();

@@ -17,7 +17,7 @@ use crate::url::split_url;
 
 /// The most that `blocking-write-and-flush` takes at once (its WIT text).
 const WRITE_CHUNK: usize = 4096;
-/// How much is asked for at once while reading.
+/// How much is requested at once while reading.
 const READ_CHUNK: u64 = 64 * 1024;
 
 /// Sends the request and reads the whole answer.
@@ -48,7 +48,7 @@ pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportEr
     };
     let mut headers = Vec::new();
     for (name, value) in response.headers().entries() {
-        // A value that is no UTF-8 is nothing that anybody here could use.
+        // A value that is not UTF-8 is of no use here.
         if let Ok(value) = String::from_utf8(value) {
             headers.push((name, value));
         }
@@ -118,7 +118,7 @@ fn write(sink: OutgoingBody, body: &[u8]) -> Result<(), TransportError> {
         }
     }
     match OutgoingBody::finish(sink, None) {
-        // Same here: what went wrong is told by the answer.
+        // Same here: the answer carries the error.
         Ok(()) | Err(ErrorCode::HttpRequestBodySize(_)) => Ok(()),
         Err(code) => Err(from_code(code)),
     }
@@ -155,7 +155,7 @@ fn unreachable(message: &'static str) -> TransportError {
     }
 }
 
-/// `wasi:http` has 39 error codes; an author needs to know three kinds and a person a few words.
+/// `wasi:http` has 39 error codes; an author needs three kinds of them, and a short text.
 fn from_code(code: ErrorCode) -> TransportError {
     match code {
         ErrorCode::HttpRequestDenied => TransportError {

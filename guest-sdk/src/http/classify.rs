@@ -52,7 +52,7 @@ pub enum Case {
 }
 
 impl Case {
-    /// The failure of this case. `after` counts where the cloud asks to slow down.
+    /// The failure of this case. `after` counts where the cloud throttles.
     pub fn failure(self, after: Option<Duration>, message: impl Into<String>) -> Failure {
         let kind = match self {
             Self::RateLimited => return Failure::rate_limited(after, message),
@@ -105,7 +105,7 @@ impl Codes {
     }
 
     /// What the code means with which an operation in the cloud has ended. Never one of those cases over which the token of a `pending` answer is kept: the
-    /// operation would be looked at again and again, and nothing new begun.
+    /// operation would be checked again and again, and nothing new begun.
     pub fn case_of_ended(&self, code: &str) -> Case {
         match self.case(code) {
             Some(Case::Conflict | Case::RateLimited | Case::Aborted | Case::Unavailable) | None => Case::Other,

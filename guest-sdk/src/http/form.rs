@@ -43,7 +43,7 @@ impl Form {
         }
     }
 
-    /// Adds a list as `name.1`, `name.2` and so on, as AWS wants it.
+    /// Adds a list as `name.1`, `name.2` and so on, as AWS needs it.
     pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         for (index, value) in values.into_iter().enumerate() {
             self.push_numbered(name, index + 1, value.as_ref());

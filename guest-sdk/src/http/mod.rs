@@ -1,7 +1,7 @@
 //! A small blocking HTTP client for the cloud's API.
 //!
 //! `cloud.http().base(&config.endpoint).bearer(&token)` makes the client, `.get("/v1/machines").query("limit", 500).send()?.json()?`
-//! asks. An answer that is no success is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
+//! asks. An unsuccessful answer is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
 //! like any other, and only destinations that the operator granted are reached.
 
 pub mod classify;

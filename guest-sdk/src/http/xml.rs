@@ -1,4 +1,6 @@
-//! XML answers as a tree, by local names: prefixes and namespaces differ between versions of one cloud's servers, the names after the colon do not.
+//! XML answers as a tree, by local names.
+//!
+//! Prefixes and namespaces differ between versions of one cloud's servers, the names after the colon do not.
 //!
 //! ```
 //! use cloudwit_guest_sdk::xml::Element;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Id, Key, Wanted};
 use crate::types::Failure;
 
-/// The answers to the ids and names of one look-up. What was not asked for is not taken, so whole listings can be poured in.
+/// The answers to the ids and names of one look-up. Unrequested entries are ignored, so whole listings can be poured in.
 ///
 /// A machine counts before a failure, a failure before a denial.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl<'n, M> Answers<'n, M> {
         }
     }
 
-    /// The cloud was asked for exactly this id and says that there is no such machine: a Node with it may be deleted. A listing that may
+    /// Exactly this id was requested and the cloud answers that there is no such machine: a Node with it may be deleted. A listing that may
     /// be cut, limited to a part of the cloud or late is no denial, nor is an error.
     pub fn denied(&mut self, id: Id<'_>) {
         if let Some(answer) = self.of_mut(Key::Id(id.as_str())) {

@@ -3,9 +3,9 @@
 use super::{Answers, Id, Key};
 use crate::types::Failure;
 
-/// Asks for each of these ids by itself and notes the answers; `ask` gives none where the cloud says that it has no such machine.
+/// Requests each of these ids by itself and notes the answers; `ask` gives none where the cloud says that it has no such machine.
 ///
-/// After a failure that the next request would meet too (too many requests, cloud down, no rights) the others are not asked for and fail like it, as
+/// After a failure that the next request would meet too (too many requests, cloud down, no rights) the others are not requested and fail like it, as
 /// those do beyond the first `most`: many ids that a listing does not have are no machines that are gone, but another account or region.
 pub fn ask_each<M>(
     ids: &[Id<'_>],
@@ -34,7 +34,7 @@ pub fn ask_each<M>(
 }
 
 /// The same for a cloud whose "there is none" is also what a wrong project, account or proxy says: an id is denied only where `sees_any` says that the cloud
-/// shows other machines. It is asked once, and only when an id is missing, which is then asked for again: a cloud that was away just before has it.
+/// shows other machines. It is called once, and only when an id is missing, which is then requested again: a cloud that was away just before has it.
 /// `nothing` is what to check when it shows none.
 pub fn ask_each_where_any<M>(
     ids: &[Id<'_>],
@@ -71,7 +71,7 @@ mod tests {
         (0..count).map(node).collect()
     }
 
-    /// What each id got: a machine, nothing, or a failure; and how many were asked for.
+    /// What each id got: a machine, nothing, or a failure; and how many were requested.
     fn told(count: usize, most: usize, ask: impl Fn(&str) -> Result<Option<()>, Failure>) -> (Vec<String>, usize) {
         let mut asked = 0;
         let told = words(count, |ids, answers| {

@@ -1,4 +1,4 @@
-//! Clouds that list all of their machines, and tell one by its id.
+//! Clouds that list all machines, and return one by its id.
 
 use std::collections::BTreeSet;
 
@@ -6,25 +6,25 @@ use super::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted, ask_each_
 use crate::provider::Provider;
 use crate::types::{Failure, NodeRef};
 
-/// So many machines are asked for one by one; more are taken from the list.
+/// So many machines are fetched one by one; more are taken from the list.
 const FEW: usize = 3;
 
-/// Machines are asked for by id at most so many in a call: more that are not in the list are no deleted machines but another account.
+/// Machines are looked up by id at most so many in a call: more that are not in the list are no deleted machines but another account.
 const MOST_MISSING: usize = 100;
 
 /// [`Machines`] of a cloud with a list of all machines, and an answer for one id, but without a filter for many ids. Whoever implements it has [`Machines`],
 /// and with that `Instances`.
 ///
-/// A few are asked for one by one; many are taken from the list, and only what is missing there is asked for by id. An id is denied only where the cloud shows
-/// other machines, and was asked for it twice ([`ask_each_where_any`]).
+/// A few are fetched one by one; many are taken from the list, and only what is missing there is looked up by id. An id is denied only where the cloud shows
+/// other machines, and denied it twice ([`ask_each_where_any`]).
 pub trait Listing: Provider {
-    /// A machine as the cloud tells it.
+    /// A machine as the cloud returns it.
     type Machine: Clone;
 
     /// What to check when the cloud shows no machine at all: `no machine at all is seen; is this the right project?`.
     const NOTHING: &'static str;
 
-    /// Whether [`named`](Self::named) asks for one name; else names are taken from the list.
+    /// Whether [`named`](Self::named) fetches one name; else names are taken from the list.
     const HAS_NAME_FILTER: bool = false;
 
     /// By what the machine of this Node is found: often [`Key::of`] or [`Key::read`].
@@ -33,7 +33,7 @@ pub trait Listing: Provider {
     /// This Node's failure, such as a provider id of another cloud.
     fn key<'n>(&self, node: &'n NodeRef) -> Result<Key<'n>, Failure>;
 
-    /// Every machine that Nodes may have, page by page. One that cannot be read is left out, and asked for by its id.
+    /// Every machine that Nodes may have, page by page. One that cannot be read is left out, and looked up by its id.
     ///
     /// # Errors
     /// What the cloud says.
@@ -66,10 +66,10 @@ pub trait Listing: Provider {
     /// Whether a Node of this name is the machine's.
     ///
     /// # Errors
-    /// The name's failure, where more has to be asked for.
+    /// The name's failure, where more has to be requested.
     fn is_called(&self, machine: &Self::Machine, name: &str) -> Result<bool, Failure>;
 
-    /// What people know a machine by: to tell several of one name apart. By default its id.
+    /// What people identify a machine by: to distinguish several of one name. By default its id.
     fn label(&self, machine: &Self::Machine) -> String {
         Self::id(machine).to_owned()
     }

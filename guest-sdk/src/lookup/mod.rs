@@ -88,7 +88,7 @@ pub struct Id<'n> {
 }
 
 impl<'n> Id<'n> {
-    /// The id as the cloud knows it.
+    /// The id in the cloud.
     pub fn as_str(&self) -> &'n str {
         self.id
     }
@@ -143,7 +143,7 @@ impl<'n> Wanted<'n> {
     }
 }
 
-/// How much is asked for at once.
+/// How much is requested at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Batch {
     /// Most ids.
@@ -184,7 +184,7 @@ pub enum Existing {
 
 /// Machines behind Nodes, the part that differs from cloud to cloud. Whoever implements it has [`Instances`].
 pub trait Machines: Provider {
-    /// A machine as the cloud tells it.
+    /// A machine as the cloud returns it.
     type Machine;
 
     /// By what the machine of this Node is found; often [`Key::of`].
@@ -198,19 +198,19 @@ pub trait Machines: Provider {
         Batch::default()
     }
 
-    /// Asks for these ids, at most a [`batch`](Self::batch), and notes what the cloud says to each.
+    /// Requests these ids, at most a [`batch`](Self::batch), and notes what the cloud says to each.
     ///
     /// # Errors
     /// What prevents every look-up.
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Self::Machine>) -> Result<(), Failure>;
 
-    /// Asks for these names, at most a [`batch`](Self::batch). One without a machine and without a failure is absent "by name".
+    /// Requests these names, at most a [`batch`](Self::batch). One without a machine and without a failure is absent "by name".
     ///
     /// # Errors
     /// What prevents every look-up.
     fn by_names(&self, names: &[Name<'_>], answers: &mut Answers<'_, Self::Machine>) -> Result<(), Failure>;
 
-    /// Asks for all, in batches. To be replaced where one listing answers for ids and names alike.
+    /// Requests all, in batches. To be replaced where one listing answers for ids and names alike.
     ///
     /// # Errors
     /// What prevents every look-up.
@@ -225,7 +225,7 @@ pub trait Machines: Provider {
         Ok(())
     }
 
-    /// What people know a machine by: to tell several of one name apart.
+    /// What people identify a machine by: to distinguish several of one name.
     fn label(&self, machine: &Self::Machine) -> String;
 
     /// Descriptions of these machines for their Nodes, in their order, with what else has to be requested for that: for all at once. The provider
@@ -320,7 +320,7 @@ pub fn batches<K: AsRef<str>>(keys: &[K], most: usize, bytes: usize) -> impl Ite
             length <= bytes
         };
         let count = rest.iter().take(most).take_while(fits).count();
-        // One that is too long by itself is asked for alone.
+        // One that is too long by itself is requested alone.
         let (batch, left) = rest.split_at(count.max(1).min(rest.len()));
         rest = left;
         (!batch.is_empty()).then_some(batch)

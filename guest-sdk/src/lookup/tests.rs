@@ -1,4 +1,4 @@
-//! A cloud with a handful of machines, and what Nodes are told of them.
+//! Look-ups against a cloud with a handful of machines.
 
 use std::cell::RefCell;
 

@@ -3,13 +3,13 @@
 use super::{Answers, Id, Key};
 use crate::types::Failure;
 
-/// Asks for these ids in one request and notes the answers: `ask` gives the machines that the cloud shows of these, `key` the id of one.
+/// Requests these ids together and notes the answers: `ask` gives the machines that the cloud shows of these, `key` the id of one.
 ///
 /// A wrong account or project shows nothing at all, and means nothing: what is missing is denied only where the cloud shows other machines, in this answer
-/// or by `sees_any`, and only after it was asked for again, since a cloud that was away just before has it. `nothing` is what to check when it shows none.
+/// or by `sees_any`, and only after it was requested again, since a cloud that was away just before has it. `nothing` is what to check when it shows none.
 ///
 /// # Errors
-/// What `ask` and `sees_any` say.
+/// Results of `ask` and `sees_any`.
 pub fn ask_together_where_any<'n, M>(
     ids: &[Id<'n>],
     answers: &mut Answers<'_, M>,
@@ -37,7 +37,7 @@ pub fn ask_together_where_any<'n, M>(
     Ok(())
 }
 
-/// Asks for these, and tells whether the cloud showed any.
+/// Requests these, and returns whether the cloud showed any.
 fn look<M>(
     ids: &[Id<'_>],
     answers: &mut Answers<'_, M>,
@@ -57,7 +57,7 @@ mod tests {
     use crate::lookup::Wanted;
     use crate::types::NodeRef;
 
-    /// What each of three ids got where the cloud shows these in turn, and how often it was asked.
+    /// What each of three ids got where the cloud shows these in turn, and how often it was called.
     fn told(shows: &[&[&str]], sees_any: Result<bool, Failure>) -> Result<(Vec<String>, usize), Failure> {
         let nodes: Vec<NodeRef> = ["1", "2", "3"]
             .map(|id| NodeRef::named("n").with_provider_id(format!("x://{id}")))

@@ -1,4 +1,6 @@
-//! Ends a series of changes in time: once the cloud says to slow down, or most of the call's time is over, no further request is sent.
+//! Ends a series of changes in time.
+//!
+//! Once the cloud throttles, or most of the call's time is over, no further request is sent.
 
 use std::time::Duration;
 

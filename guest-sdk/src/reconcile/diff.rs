@@ -1,17 +1,17 @@
-//! What has to be made, changed and deleted so that what the cloud shows becomes what is wanted.
+//! Diff of desired and observed state: what to create, change and delete.
 
-/// The differences, in the order of what is wanted and what is there.
+/// The differences, in the order of desired and observed state.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Diff<'a, W, S> {
-    /// Wanted and not there.
+    /// Desired and missing.
     pub create: Vec<&'a W>,
-    /// There, but not as it is wanted.
+    /// Observed, but not as desired.
     pub change: Vec<(&'a W, &'a S)>,
-    /// There and not wanted.
+    /// Observed and not desired.
     pub delete: Vec<&'a S>,
 }
 
-/// Compares what is wanted with what is there. `key` tells whether two are the same thing, `same` whether it is as it is wanted.
+/// Compares desired with observed state. `key` returns whether two are the same object, `same` whether it is as desired.
 ///
 /// Where the cloud shows one thing twice, both stay: deleting one of them could delete the other.
 ///

@@ -1,4 +1,6 @@
-//! From what is there to what is wanted: [`diff`] tells what has to be made, changed and deleted, [`Rounds`] plans and makes it round by round, [`Steps`]
+//! From observed to desired state, over several calls.
+//!
+//! [`diff`] is what to create, change and delete, [`Rounds`] plans and makes it round by round, [`Steps`]
 //! makes the changes and carries them from call to call, and [`Brake`] ends a series of them in time.
 
 mod brake;

@@ -60,9 +60,9 @@ impl<T, C> Next<T, C> {
 /// How the jobs of earlier calls stand.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jobs {
-    /// Those that go on.
+    /// Those that continue.
     pub running: Vec<String>,
-    /// Whether one failed whose failure was told before: what it was to do is planned anew.
+    /// Whether one failed whose failure was reported before: what it was to do is planned anew.
     pub failed: bool,
 }
 
@@ -71,7 +71,7 @@ pub trait Apply {
     /// A change that is not made yet, as data.
     type Change;
 
-    /// All of a change in one line: for people, and to know it again.
+    /// A change in one line: for logs, and to recognize it.
     fn text(change: &Self::Change) -> String;
 
     /// Which of the cloud's codes mean that a change of this text was made already, or that the cloud is busy.
@@ -82,7 +82,7 @@ pub trait Apply {
     /// Whether it was made already where the cloud does not have what it is about: a deletion.
     fn deletes(change: &Self::Change) -> bool;
 
-    /// Makes a change of the thing of this id, as [`Rounds::new`] got it: the ids of the jobs by which the cloud goes on with it, where it has such.
+    /// Makes a change of the thing of this id, as [`Rounds::new`] got it: the ids of the jobs by which the cloud continues with it, where it has such.
     ///
     /// # Errors
     /// What the cloud says.
@@ -153,7 +153,7 @@ impl<'a, A: Apply> Rounds<'a, A> {
     /// With the thing of this id, which stands in what people read. `token` is that of the call.
     ///
     /// # Errors
-    /// `pending` while jobs of earlier calls go on; why one failed.
+    /// `pending` while jobs of earlier calls continue; why one failed.
     pub fn new(cloud: &'a A, id: &str, token: Option<&str>) -> Result<Self, Failure> {
         let former = token.and_then(Steps::read).filter(|steps| steps.id() == id);
         let mut steps = former.unwrap_or_else(|| Steps::new(id));

@@ -11,10 +11,10 @@ use crate::types::{Failure, FailureKind};
 /// Looks after which waiting counts as failed: with the pauses of [`Steps::pending`] some five and a half minutes.
 const LOOKS: u32 = 23;
 
-/// Most changes that are remembered, the last ones: more than there are in a cycle of changes that a cloud undoes in turn.
+/// Most changes that are kept, the last ones: more than there are in a cycle of changes that a cloud undoes in turn.
 const CHANGES: usize = 64;
 
-/// How soon a call goes on that had no time left for its next change.
+/// How soon a call continues that had no time left for its next change.
 const NEXT: Duration = Duration::from_millis(100);
 
 /// Changes of one thing in the cloud, and what was made of them in earlier calls: [`Steps::pending`] puts it into the token of its answer, and
@@ -46,7 +46,7 @@ const NEXT: Duration = Duration::from_millis(100);
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Steps {
     id: String,
-    /// How often it was looked at since its last change.
+    /// How often it was checked since its last change.
     looks: u32,
     /// Of the changes that were made since it was last right.
     marks: Vec<u32>,
@@ -55,7 +55,7 @@ pub struct Steps {
     jobs: Vec<String>,
 }
 
-/// A change, as [`Steps::make`] has to know it.
+/// A change, as [`Steps::make`] needs it.
 #[derive(Debug, Clone)]
 pub struct Change<'a> {
     text: &'a str,
@@ -130,17 +130,17 @@ impl Steps {
         &self.id
     }
 
-    /// How many jobs go on.
+    /// How many jobs continue.
     pub(super) fn jobs(&self) -> usize {
         self.jobs.len()
     }
 
-    /// Adds jobs that go on in the cloud, which are in the token then.
+    /// Adds jobs that continue in the cloud, which are in the token then.
     pub(super) fn add_jobs(&mut self, jobs: Vec<String>) {
         self.jobs.extend(jobs);
     }
 
-    /// The jobs, which are looked at now.
+    /// The jobs, which are checked now.
     pub(super) fn take_jobs(&mut self) -> Vec<String> {
         std::mem::take(&mut self.jobs)
     }
@@ -165,7 +165,7 @@ impl Steps {
         let mark = mark(text);
         if self.marks.contains(&mark) {
             let text = format!("the cloud took a change of {id} without effect: {text}");
-            // Not `unavailable`, over which the token is kept: the changes that were made are forgotten, and it is tried once more after a pause.
+            // Not `unavailable`, over which the token is kept: the changes that were made are dropped, and it is tried once more after a pause.
             return Err(Failure::other(text));
         }
         if context.time_left() < RESERVE {
@@ -207,7 +207,7 @@ impl Steps {
     }
 }
 
-/// 32 bits of FNV-1a: enough to know a change again from one call to the next.
+/// 32 bits of FNV-1a: enough to recognize a change from one call to the next.
 fn mark(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| {
         (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)

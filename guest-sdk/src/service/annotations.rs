@@ -1,7 +1,7 @@
 //! The annotations of a Service as values, with all mistakes found at once.
 //!
 //! A provider declares its annotations once, as a [`Table`]; the readers take key and default from it, and the table in its README is printed from
-//! it. What is wrong is collected and told in one `invalid`, before anything is changed:
+//! it. Mistakes are collected and returned in one `invalid`, before anything is changed:
 //!
 //! ```
 //! use cloudwit_guest_sdk::annotations::{Annotation, Table};
@@ -81,7 +81,7 @@ impl Table {
         }
     }
 
-    /// What to tell about annotations of this Service that begin with the prefix but are in no row: most likely misspelt.
+    /// Warnings about annotations of this Service that begin with the prefix but are in no row: most likely misspelt.
     pub fn unknown(&self, service: &Service) -> Vec<String> {
         let mut warnings = Vec::new();
         for key in service.annotations.iter().map(|pair| pair.key.as_str()) {
@@ -128,7 +128,7 @@ impl Table {
 /// Reads annotations and collects what is wrong with them.
 ///
 /// Each reader gives the annotation's value, else the table's default, else none. One that is wrong counts as none, and
-/// [`finish`](Self::finish) tells. Blanks around values do not count, and an annotation with an empty value counts as one that nobody wrote, as
+/// [`finish`](Self::finish) tells. Blanks around values do not count, and an annotation with an empty value counts as an absent one, as
 /// with upstream's providers.
 #[derive(Debug)]
 #[must_use = "finish() tells the mistakes"]
@@ -144,7 +144,7 @@ impl<'a> Reader<'a> {
         self.value(key)
     }
 
-    /// Whether somebody wrote the annotation, whatever its value.
+    /// Whether the annotation is present, whatever its value.
     pub fn is_set(&self, key: &str) -> bool {
         self.service.annotation(&self.table.key(key)).is_some()
     }
@@ -208,7 +208,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Notes that an annotation's value is wrong, for checks that no reader makes: what is `allowed`, in words that go on `... but has to be`.
+    /// Notes that an annotation's value is wrong, for checks that no reader makes: what is `allowed`, in words that continue `... but has to be`.
     pub fn wrong<T>(&mut self, key: &str, allowed: &str) -> Option<T> {
         let whole = self.table.key(key);
         let value = self.service.annotation(&whole).unwrap_or_default();

@@ -36,7 +36,7 @@ pub fn is_within(part: &str, ranges: &[String]) -> bool {
     parse(part).is_ok_and(|part| ranges.iter().any(|whole| contains(whole, &part)))
 }
 
-/// Who may connect to the Service: its own ranges, else everybody of each of its families (IPv4 when it names none).
+/// Who may connect to the Service: its own ranges, else all of each of its families (IPv4 when it names none).
 ///
 /// # Errors
 /// `invalid` when one is no network, which the host has checked before.

@@ -1,4 +1,4 @@
-//! What a Service says: annotations, networks, the name of its load balancer, and the targets behind it.
+//! Readers of a Service: annotations, networks, the name of its load balancer, targets.
 
 pub mod annotations;
 pub mod cidr;

@@ -1,4 +1,4 @@
-//! Names that several upstream providers give alike. They MUST NOT change: what upstream left behind is adopted by them.
+//! Names shared by several upstream providers. They MUST NOT change: adoption depends on them.
 
 /// Longest value of a label (apimachinery `validation.LabelValueMaxLength`).
 const LABEL_VALUE: usize = 63;

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_cloud_has_not_is_told_of_each_port() {
+    fn unsupported_features_are_reported_per_port() {
         let mut service = Service::new("default", "web", "1");
         let port = |protocol, port, node_port| ServicePort {
             name: None,

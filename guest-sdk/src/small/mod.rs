@@ -1,7 +1,7 @@
-//! Interfaces with one function: clusters, DNS, location, SSH keys; what an author implements, and the contract's words under their Rust names.
+//! Interfaces with one function: clusters, DNS, location, SSH keys; traits and types.
 //!
-//! `register_provider!(Lab: Instances, Clusters, Dns, Location, SshKeys);`, each only where the cloud has it. [`Dns`] and [`Location`] are asked on a machine of
-//! the cloud, where no secret is granted, so they are called without the provider: [`Provider::new`](crate::Provider::new) might ask for one.
+//! `register_provider!(Lab: Instances, Clusters, Dns, Location, SshKeys);`, each only where the cloud has it. [`Dns`] and [`Location`] are called on a machine of
+//! the cloud, where no secret is granted, so they are called without the provider: [`Provider::new`](crate::Provider::new) might request one.
 
 mod provider;
 mod register;

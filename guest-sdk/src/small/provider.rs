@@ -3,7 +3,7 @@
 use crate::small::*;
 use crate::{Context, Failure, Provider};
 
-/// Clusters that the cloud itself knows, such as those of its managed Kubernetes. Export `clusters` of the contract.
+/// Clusters that the cloud itself manages, such as those of its managed Kubernetes. Export `clusters` of the contract.
 pub trait Clusters: Provider {
     /// All that the configuration can mean, at most 1,000.
     ///
@@ -21,7 +21,7 @@ pub trait Dns: Provider {
     fn scrub(config: Self::Config, context: Context, found: Resolver) -> Result<Resolver, Failure>;
 }
 
-/// The machine that asks. Export `location` of the contract.
+/// The calling machine. Export `location` of the contract.
 pub trait Location: Provider {
     /// The machine that this call runs on, whose host name is `hostname`, from the cloud's metadata service: its Node's name as
     /// [`Instances`](crate::Instances) finds it, its provider id, its zone. Called on a machine, without secrets.

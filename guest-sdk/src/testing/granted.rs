@@ -1,13 +1,13 @@
-//! What a provider may use in tests: what its `describe` asks for, as an operator who follows it grants it.
+//! Grants in tests: exactly what the provider's `describe` requests.
 //!
-//! A destination or a use of a secret that was never asked for ends the test with the line to add, instead of a refusal in production.
+//! A destination or a use of a secret that was never requested ends the test with the line to add, instead of a refusal in production.
 //! Parts that are tested without their provider ([`FakeHost::context`](super::FakeHost::context)) may use everything.
 
 use crate::testing::sent::SentRequest;
 use crate::testing::world;
 use crate::types::{ClusterView, Description, HttpWish, SecretUse};
 
-/// What was asked for, and what the test grants beside it.
+/// What was requested, and what the test grants beside it.
 pub(crate) struct Granted {
     described: Option<Description>,
     further: Vec<HttpWish>,
@@ -82,19 +82,19 @@ impl Granted {
 }
 
 /// # Panics
-/// When the destination, or a secret for it, was never asked for.
+/// When the destination, or a secret for it, was never requested.
 pub(crate) fn insist_on_request(sent: &SentRequest) {
     insist(|granted| granted.misses(sent).map(|missing| format!("{missing}\n{sent}")));
 }
 
 /// # Panics
-/// When this use of the secret was never asked for.
+/// When this use of the secret was never requested.
 pub(crate) fn insist_on_secret(name: &str, how: Option<SecretUse>) {
     insist(|granted| granted.misses_secret(name, how));
 }
 
 /// # Panics
-/// When the view was never asked for.
+/// When the view was never requested.
 pub(crate) fn insist_on_view(view: ClusterView) {
     insist(|granted| granted.misses_view(view));
 }
@@ -144,7 +144,7 @@ mod tests {
     use crate::prelude::*;
     use crate::testing::FakeHost;
 
-    /// A provider that asks for less than it uses.
+    /// A provider that requests less than it uses.
     struct Greedy(Context);
 
     impl Provider for Greedy {
@@ -197,7 +197,7 @@ mod tests {
         expected = "GET https://api.test:8443 is not granted, for `describe` does not ask for it; add there:\n  \
                                .http(HttpWish::for_url(\"https://api.test:8443\", &[\"GET\"], \"what for\"))"
     )]
-    fn a_destination_that_was_not_asked_for_is_named_with_the_line_to_add() {
+    fn ungranted_destination_fails_with_line_to_add() {
         greedy().1.get("https://api.test:8443/v1");
     }
 
@@ -210,14 +210,14 @@ mod tests {
 
     #[test]
     #[should_panic(expected = ".secret(SecretWish::new(\"other\", &[SecretUse::Placeholder], \"what it is\"))")]
-    fn a_secret_that_was_not_asked_for_is_named_with_the_line_to_add() {
+    fn ungranted_secret_fails_with_line_to_add() {
         let (_host, Greedy(cloud)) = greedy();
         let _ = cloud.keys().placeholder("other");
     }
 
     #[test]
     #[should_panic(expected = "&[SecretUse::Hmac]")]
-    fn a_use_of_a_secret_that_was_not_asked_for_is_named() {
+    fn ungranted_use_of_secret_fails_with_its_name() {
         let (_host, Greedy(cloud)) = greedy();
         let _ = cloud.keys().open("token").unwrap().hmac(Hash::Sha256, b"");
     }

@@ -24,7 +24,7 @@
 //! ```
 //!
 //! Requests and answers are in `requests.rs`: [`FakeHost::expect`], and for what takes many requests [`FakeHost::serve`]. What `describe`
-//! does not ask for is not granted here either: see `granted.rs`.
+//! does not request is not granted here either: see `granted.rs`.
 
 pub(crate) mod granted;
 pub(crate) mod requests;
@@ -144,7 +144,7 @@ pub(crate) fn world<T>(work: impl FnOnce(&mut World) -> T) -> T {
     WORLD.with_borrow_mut(work)
 }
 
-/// What the provider of the next call asks for.
+/// The grant requests of the provider of the next call.
 pub(crate) fn describe(description: Description) {
     world(|world| world.granted.describe(description));
 }
@@ -155,7 +155,7 @@ fn begin_call() {
 
 /// The controller's stand-in for the current thread, until it is dropped; it then insists that every expected request was made.
 ///
-/// Set it up before asking the provider. The cluster is called `test` and has no Pod ranges.
+/// Set it up before calling the provider. The cluster is called `test` and has no Pod ranges.
 #[derive(Debug)]
 pub struct FakeHost {
     /// Everything is in the thread, so this must stay there.
@@ -202,7 +202,7 @@ impl FakeHost {
         self
     }
 
-    /// Grants a destination that `describe` cannot ask for, because only the cloud tells it.
+    /// Grants a destination that `describe` cannot request, because only the cloud returns it.
     ///
     /// # Panics
     /// When it is no URL.
@@ -214,7 +214,7 @@ impl FakeHost {
         self
     }
 
-    /// A secret, granted for every use that `describe` asks for.
+    /// A secret, granted for every use that `describe` requests.
     pub fn secret(&self, name: &str, value: impl Into<Vec<u8>>) -> &Self {
         world(|world| world.secrets.insert(name.into(), value.into()));
         self

@@ -1,4 +1,4 @@
-//! A provider of a few lines, asked the way the controller asks it; and what the fake host says to mistakes.
+//! A provider of a few lines, called as the host calls it; and answers of the fake host to mistakes.
 
 use serde::Deserialize;
 use serde_json::json;

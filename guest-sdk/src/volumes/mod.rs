@@ -88,7 +88,7 @@ impl Driver {
         self
     }
 
-    /// The largest number of entries it wants in one call; 100 at most.
+    /// The largest number of entries in one call; 100 at most.
     pub fn batch(mut self, entries: u32) -> Self {
         self.batch = Some(entries);
         self
@@ -132,7 +132,7 @@ impl Volume {
     }
 }
 
-/// Refuses parameters of a class that the provider does not know, all at once: a mistyped one would be ignored otherwise.
+/// Refuses parameters of a class unknown to the provider, all at once: a mistyped one would be ignored otherwise.
 ///
 /// # Errors
 /// `invalid` with the names of those that are unknown, and those that are known.

@@ -7,7 +7,7 @@ use crate::keys::{Hash, Keys};
 /// Letters and digits of a digest: 160 bits.
 const DIGITS: usize = 40;
 
-/// The name that is wanted where the cloud `takes` it, else a digest of it behind `prefix`. It never changes for one name, so what was made is found by it again.
+/// The requested name where the cloud `takes` it, else a digest of it behind `prefix`. It never changes for one name, so what was made is found by it again.
 pub fn name_or_digest(keys: Keys, prefix: &str, name: &str, takes: impl FnOnce(&str) -> bool) -> String {
     if takes(name) {
         return name.into();

@@ -7,7 +7,7 @@ use crate::{Failure, Provider};
 /// Volumes: created, attached to machines, deleted. Export `volumes` of the contract.
 ///
 /// Calls about one volume or one name never overlap. What takes its time is answered with [`Failure::pending`] and called again with its token; a token can be
-/// lost, so find by name and id first. What is there already as it is asked for is success, and so is what does not exist when it is deleted or detached.
+/// lost, so find by name and id first. What is there already as requested is success, and so is what does not exist when it is deleted or detached.
 pub trait Volumes: Provider {
     /// What volumes of this cloud are. No network; must answer even when the configuration is wrong or missing.
     fn volume_driver(config: Option<&Self::Config>) -> Driver;
@@ -19,7 +19,7 @@ pub trait Volumes: Provider {
     fn volume_nodes(&self, nodes: &[NodeRef]) -> Result<Each<VolumeNode>, Failure>;
 
     /// The volumes with these ids, in their order and number (at most 100). None for what the cloud says does not exist, and for an id that it cannot have given
-    /// out. List pages of volumes instead of asking for each.
+    /// out. List pages of volumes instead of fetching each.
     ///
     /// # Errors
     /// What prevents every look-up.
@@ -28,7 +28,7 @@ pub trait Volumes: Provider {
     /// Creates a volume, or finds the one of this name that was created before. It succeeds when the volume can be attached.
     ///
     /// # Errors
-    /// `already-exists` when the volume of this name is not as it is asked for, `pending` while the cloud works on it; else what the cloud said.
+    /// `already-exists` when the volume of this name is not as requested, `pending` while the cloud works on it; else what the cloud said.
     fn create_volume(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, Failure>;
 
     /// Deletes a volume. Success when there is none.
@@ -122,7 +122,7 @@ pub trait VolumeLabels: Provider {
     fn label_sources(config: Option<&Self::Config>) -> Vec<InTreeSource>;
 
     /// The labels of these volumes, in their order and number (at most 100); [`place_labels`] makes them of zones and a region. `not-found` for a volume that the
-    /// cloud does not have. List pages of volumes instead of asking for each.
+    /// cloud does not have. List pages of volumes instead of fetching each.
     ///
     /// # Errors
     /// What prevents every look-up.

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! A Node that carries a provider id belongs to the provider that gives out ids with such a prefix, and to no provider where there is
-//! none. So a provider is never asked about a machine of another cloud, and its "there is none" can never be about one.
+//! none. So no machine is looked up at another cloud's provider, whose "not found" would be meaningless.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct Provider {
     pub volumes: Option<NodeVolumes>,
 }
 
-/// Volumes that are served: each of the provider's Nodes is told what its CSI plugin has to know.
+/// Volumes that are served: each of the provider's Nodes gets the CSI annotation.
 #[derive(Clone)]
 pub struct NodeVolumes {
     /// Name of the CSI driver.
@@ -168,11 +168,11 @@ impl Providers {
 pub struct Member {
     /// Under the operator's name and prefixes.
     pub identity: ProviderIdentity,
-    /// What it can be asked.
+    /// Its interfaces.
     pub abilities: Abilities,
 }
 
-/// A snapshot: taken once for a pass over all Nodes, then asked for each of them.
+/// A snapshot: taken once for a pass over all Nodes, then read for each of them.
 #[derive(Debug, Clone)]
 pub struct Assignment<'a> {
     members: Vec<Member>,
@@ -213,7 +213,7 @@ impl Assignment<'_> {
         }
     }
 
-    /// With several providers one without prefixes owns no id: its machines could not be told from those of the others. An id that two
+    /// With several providers one without prefixes owns no id: its machines could not be distinguished from those of the others. An id that two
     /// claim (a swap can bring that about) is of neither, so that neither can say that the other's machine is gone.
     fn of_id(&self, id: &str) -> Option<&Member> {
         if let [only] = self.members.as_slice()
@@ -237,7 +237,7 @@ impl Assignment<'_> {
         Some(&able_owner.or_else(|| self.fallback(able))?.identity.name)
     }
 
-    /// Why no provider can be asked about this Node; none when one can.
+    /// Why there is no provider for this Node; none when there is.
     pub fn stray(&self, node: &NodeRef) -> Option<Failure> {
         let (id, label) = (node.provider_id.as_deref(), node.provider.as_deref());
         let what = match (self.of_node(id, label), id, label) {
@@ -295,7 +295,7 @@ impl Assignment<'_> {
         ))
     }
 
-    /// The provider to ask about the Service now: the one that has the load balancer, else the one that shall have it.
+    /// The provider to call for the Service now: the one that has the load balancer, else the one that shall have it.
     ///
     /// # Errors
     /// [`Failure::Invalid`] when it is not configured, or offers no load balancers.
@@ -322,7 +322,7 @@ impl Assignment<'_> {
         ))
     }
 
-    /// Whose controllers a Service is given to. One whose provider cannot be asked goes to the default's, which say so.
+    /// Whose controllers a Service is given to. One whose provider cannot be called goes to the default's, which report it.
     pub fn balances(&self, service: &Service) -> Option<&str> {
         let fallback = || self.fallback(|abilities| abilities.load_balancers);
         let of = self.of_service(service).ok();
@@ -354,7 +354,7 @@ impl Assignment<'_> {
     }
 }
 
-/// What a provider asks to have written, without whose the load balancer is and shall be: that is not for it to say.
+/// What a provider requests to write, without whose the load balancer is and shall be: that is not for it to say.
 pub fn strip_reserved(mut changes: Vec<AnnotationChange>) -> Vec<AnnotationChange> {
     changes.retain(|change| change.key != BALANCER_PROVIDER && change.key != PROVIDER);
     changes

@@ -82,7 +82,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Prepares everything and registers the metrics. Leads at once unless told otherwise.
+    /// Prepares everything and registers the metrics. Leads at once by default.
     pub fn new(clients: impl Into<Clients>, registry: &mut Registry) -> Self {
         let clients = clients.into();
         let metrics = Metrics::new(registry);
@@ -186,7 +186,7 @@ impl Cluster {
         }
         let machines = Arc::<SeenMachines>::default();
         let shared = |scope: Scope| ProviderSet {
-            // What one controller has learned of Nodes, the other knows.
+            // The controllers share look-ups of Nodes.
             lookups: NodeLookups::new(scope.clone(), self.metrics.clone()),
             scope,
             machines: machines.clone(),

@@ -24,7 +24,7 @@ pub struct Context {
     pub scope: Scope,
     /// The provider's cloud, which refuses to be changed when the process does not lead.
     pub cloud: Arc<dyn Cloud>,
-    /// Asks it about many Nodes at once.
+    /// Looks up many Nodes at once.
     pub lookups: Arc<NodeLookups>,
     /// The machines that were seen behind Nodes without a provider id.
     pub machines: Arc<SeenMachines>,

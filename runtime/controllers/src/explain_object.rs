@@ -2,7 +2,7 @@
 //!
 //! All of them continue `Node NAME ` or `Service NAMESPACE/NAME `.
 //!
-//! What the controllers remember (tries, pauses, the provider's last words) is not in here; see [`report::explain`](crate::report::explain) for that.
+//! State kept by the controllers (tries, pauses, the provider's last answer) is not in here; see [`report::explain`](crate::report::explain) for that.
 
 use k8s_openapi::api::core::v1::{NodeCondition, Service};
 use kube::api::ObjectMeta;
@@ -13,7 +13,7 @@ use crate::kube::service::{has_cleanup_finalizer, ingress, service_type};
 use crate::options::classes::Classes;
 use crate::service::plan::{dying, wants_balancer};
 
-/// What a Node tells by itself.
+/// What the object of a Node shows by itself.
 pub fn node(node: &Node) -> Vec<String> {
     let mut said = vec![ready(node)];
     said.push(match provider_id(node) {
@@ -41,7 +41,7 @@ pub fn node(node: &Node) -> Vec<String> {
     said
 }
 
-/// What a Service tells by itself.
+/// What the object of a Service shows by itself.
 pub fn service(service: &Service) -> Vec<String> {
     let mut said = Vec::new();
     let class = service

@@ -41,7 +41,7 @@ impl Scope {
         self.providers.are_several()
     }
 
-    /// Tells the Nodes of this provider from others, as of now.
+    /// Selects the Nodes of this provider, as of now.
     pub fn owns_node(&self) -> impl Fn(&Node) -> bool {
         let assignment = self.providers.assignment();
         let name = &self.own.name;
@@ -51,7 +51,7 @@ impl Scope {
         }
     }
 
-    /// Tells the Nodes that this provider's controllers answer for, as of now: its own, and as the default those of no provider, of which they say so.
+    /// Selects the Nodes that this provider's controllers report on, as of now: its own, and as the default those of no provider.
     pub fn explains(&self) -> impl Fn(&Node) -> bool {
         let assignment = self.are_several().then(|| self.providers.assignment());
         let name = &self.own.name;
@@ -62,7 +62,7 @@ impl Scope {
         }
     }
 
-    /// The failure of those Nodes that no provider can be asked about.
+    /// The failure of Nodes without a provider to call.
     pub fn stray(&self) -> impl Fn(&NodeRef) -> Option<Failure> {
         let assignment = self.providers.assignment();
         move |node| assignment.stray(node)
@@ -78,7 +78,7 @@ impl Scope {
         }
     }
 
-    /// Tells the Services that this provider's controllers look after, as of now.
+    /// Selects the Services of this provider's controllers, as of now.
     pub fn owns_service(&self) -> impl Fn(&k8s_openapi::api::core::v1::Service) -> bool {
         let assignment = self.are_several().then(|| self.providers.assignment());
         let name = &self.own.name;
@@ -96,10 +96,10 @@ impl Scope {
         Ok(self.providers.assignment().wanted(service)?.map(str::to_owned))
     }
 
-    /// Fails when the cloud of this provider is not the one to be asked about the Service.
+    /// Fails when the cloud of this provider is not the one to call for the Service.
     ///
     /// # Errors
-    /// Why no provider can be asked.
+    /// Why there is no provider to call.
     pub fn may_ask_about(&self, service: &Service) -> Result<(), Failure> {
         if !self.are_several() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! For the tests of the loops: a cloud that answers as it is told and counts, and a context without an API server.
+//! Test doubles: a cloud with scripted answers that counts calls, a context without an API server.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! What holds of every plan, whatever the cloud and the cluster say: no panic, nothing left to do after it was done, work that grows with the
+//! Properties of all plans for any cloud and cluster.
+//!
+//! No panic, nothing left to do after it was done, work that grows with the
 //! lists and not with their product, and no deletion without enough evidence.
 
 use std::collections::BTreeMap;

@@ -26,7 +26,7 @@ impl Identity for Plugin {
         }))
     }
 
-    /// The interface wants the capabilities of the whole driver from each of its parts.
+    /// The interface requires the capabilities of the whole driver from each of its parts.
     async fn get_plugin_capabilities(
         &self,
         _: Request<GetPluginCapabilitiesRequest>,
@@ -43,7 +43,7 @@ impl Identity for Plugin {
         }))
     }
 
-    /// Ready from the first moment on: what is staged can be unstaged without knowing which machine this is.
+    /// Ready from the first moment on: what is staged can be unstaged without the machine's id.
     async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<ProbeResponse>, Status> {
         Ok(Response::new(ProbeResponse { ready: Some(true) }))
     }

@@ -44,7 +44,7 @@ impl NodeInfo {
                 return known;
             }
             if self.annotation.changed().await.is_err() {
-                // Nobody reads the Node any more: the process is ending.
+                // No reader is left: the process is ending.
                 std::future::pending::<()>().await;
             }
         }

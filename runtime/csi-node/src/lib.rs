@@ -1,19 +1,19 @@
-//! The node half of the Container Storage Interface, for any cloud: what formats, mounts and grows volumes on the machine they are attached to.
+//! CSI node service for any cloud: formats, mounts and grows volumes on their machine.
 //!
 //! ```text
 //!   kubelet
 //!      | gRPC on a unix socket                 registration      its socket, by which the kubelet finds the plugin
 //!      v
 //!   service              one file per pair of RPCs; one change of a volume at a time
-//!      | request         what is asked for, or all that is wrong with it; pure
+//!      | request         the parsed request, or all its mistakes; pure
 //!      v
 //!   device               hints of the publish context -> the one block device whose serial proves it (sysfs)
 //!   filesystem           what is on it (blkid), what to do with that (pure), mkfs, fsck, growth
 //!   mounts               the mount table, mount options (pure), mount and bind
 //! ```
 //!
-//! Knows neither Kubernetes nor wasm, and no cloud: which machine this is comes from outside ([`NodeInfo`]), and so do the hints. Nothing is kept between two
-//! requests: what is mounted says what was done, so a plugin that was killed goes on where it was.
+//! Depends on neither Kubernetes nor wasm nor a cloud: the machine's id comes from outside ([`NodeInfo`]), and so do the hints. Nothing is kept between two
+//! requests: what is mounted says what was done, so a plugin that was killed continues where it was.
 //!
 //! A device is formatted only when its serial or WWN is the one that the cloud named, and nothing is on it ([`filesystem`]).
 

@@ -29,7 +29,7 @@ impl Locks {
     ///
     /// # Errors
     ///
-    /// `Aborted` when another one of this volume is under way: the kubelet asks again.
+    /// `Aborted` when another one of this volume is under way: the kubelet retries.
     pub fn begin(&self, volume: &str, method: &'static str) -> Result<Held, Status> {
         let mut under_way = self.0.under_way.lock();
         if let Some(other) = under_way.get(volume) {

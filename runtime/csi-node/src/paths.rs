@@ -56,7 +56,7 @@ pub fn inside(kubelet_dir: &Path, path: &Path) -> Result<PathBuf, PathError> {
     };
     let outside = || PathError::Outside(path.to_owned(), kubelet_dir.to_owned());
     let (folder, name) = path.parent().zip(path.file_name()).ok_or_else(outside)?;
-    // Before the folder is looked at: whether there is one elsewhere is nothing to tell.
+    // Before the folder is checked: whether there is one elsewhere must not be revealed.
     if !path.starts_with(kubelet_dir) {
         return Err(outside());
     }

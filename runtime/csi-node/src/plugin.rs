@@ -1,4 +1,4 @@
-//! The plugin: what it is told at its start, and its socket.
+//! The plugin: its settings and its socket.
 
 use std::path::{Path, PathBuf};
 
@@ -15,7 +15,7 @@ use crate::locks::Locks;
 /// RPCs of one connection at once. A machine has some tens of volumes.
 const REQUESTS: u32 = 256;
 
-/// What it is told at its start.
+/// Its settings.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Name of the driver.

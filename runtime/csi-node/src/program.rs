@@ -42,7 +42,7 @@ impl Ended {
     }
 }
 
-/// Why there is nothing to tell of a program.
+/// Why a program gave no result.
 #[derive(Debug, Error)]
 pub enum ProgramError {
     /// It cannot be started.

@@ -1,7 +1,7 @@
 //! Registration with the kubelet: a socket in a folder that the kubelet watches.
 //!
-//! The socket is there from the moment that the machine is known on; then the kubelet dials it, asks who this is, asks the plugin which machine it is, and says what
-//! came of it. A kubelet that was restarted finds the socket again. When the kubelet refuses, the socket goes and comes back a while later, which makes it ask anew.
+//! The socket is there as soon as the machine is identified; then the kubelet dials it, calls `GetInfo`, calls the plugin's `NodeGetInfo`, and reports what
+//! came of it. A kubelet that was restarted finds the socket again. When the kubelet refuses, the socket goes and comes back a while later, which makes it register again.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -26,7 +26,7 @@ const VERSION: &str = "1.0.0";
 /// Between a refusal and the next try: the first and the longest time.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(120));
 
-/// What the kubelet is told.
+/// Answers to the kubelet.
 #[derive(Debug, Clone)]
 pub struct Registrar {
     /// Name of the driver.

@@ -1,4 +1,4 @@
-//! What a request asks for. Pure.
+//! Parsed requests of the node service. Pure.
 
 use cloudwit_csi::check::Mistakes;
 use cloudwit_csi::proto::VolumeCapability;
@@ -27,7 +27,7 @@ pub enum Access {
     Block,
     /// A file system.
     Mount {
-        /// The one that is asked for; none for whatever is there.
+        /// The one that is requested; none for whatever is there.
         file_system: Option<FileSystem>,
         /// How it is mounted.
         options: MountOptions,

@@ -26,7 +26,7 @@ fn or_raise(size: u64) -> String {
     })
 }
 
-/// The host cannot start. Trying again does not help before somebody changed something.
+/// The host cannot start. Trying again does not help without a change by an operator.
 #[derive(Debug, Error)]
 pub enum HostError {
     /// wasmtime refused its configuration, or the system its memory or threads.
@@ -96,7 +96,7 @@ pub enum LoadError {
     },
     /// The file is something else.
     #[error(
-        "{}: is no WebAssembly but starts with {start:?}; a provider is a WebAssembly component, such as \
+        "{}: is not WebAssembly but starts with {start:?}; a provider is a WebAssembly component, such as \
          {BUILD} makes in Rust",
         file.display()
     )]
@@ -119,7 +119,7 @@ pub enum LoadError {
     },
     /// A component that does not validate.
     #[error(
-        "{}: is no valid WebAssembly component for this Cloudwit {}: {problem}; build it again",
+        "{}: is not a valid WebAssembly component for this Cloudwit {}: {problem}; build it again",
         file.display(), env!("CARGO_PKG_VERSION")
     )]
     Invalid {
@@ -189,7 +189,7 @@ pub enum LoadError {
         /// What made it.
         toolchain: Toolchain,
     },
-    /// There is nothing it could be asked.
+    /// It exports no interface that is used.
     #[error(
         "{}: exports of cloudwit:provider only {exports}, and this Cloudwit {} uses `instances`, \
          `load-balancers` and `routes`; export at least one of them",
@@ -201,7 +201,7 @@ pub enum LoadError {
         /// What it exports.
         exports: String,
     },
-    /// It wants something of the host that does not exist.
+    /// It imports something from the host that does not exist.
     #[error(
         "{}: imports {imports}, and this Cloudwit {} offers {offers}; build the provider without it",
         file.display(), env!("CARGO_PKG_VERSION")
@@ -209,7 +209,7 @@ pub enum LoadError {
     MissingImport {
         /// The file.
         file: PathBuf,
-        /// What it wants.
+        /// What it imports.
         imports: String,
         /// What there is.
         offers: String,
@@ -236,7 +236,7 @@ pub enum LoadError {
         /// All mistakes.
         problems: Vec<String>,
     },
-    /// It misbehaved while it was instantiated or asked who it is.
+    /// It misbehaved while it was instantiated or described.
     #[error("{}: does not start: {fault}", file.display())]
     Start {
         /// The file.

@@ -29,7 +29,7 @@ pub fn target(uri: &str) -> Option<(String, Destination)> {
     Some((url.into(), destination))
 }
 
-/// The wait that an answer with this `Retry-After` and this `Date` asks for.
+/// The pause that an answer with this `Retry-After` and this `Date` sets.
 pub fn wait(retry_after: &[u8], date: &[u8]) -> Option<Duration> {
     let mut headers = HeaderMap::new();
     headers.insert(header::RETRY_AFTER, HeaderValue::from_bytes(retry_after).ok()?);

@@ -52,9 +52,9 @@ pub struct HostOptions {
     pub max_memory_bytes: usize,
     /// Memory of all calls of all providers together, in bytes; none for two of the largest calls that each provider's limits allow.
     pub guest_memory_bytes: Option<u64>,
-    /// Whether the process changes nothing; for providers to know. Calls that would change the cloud are not made by those who know that.
+    /// Whether the process changes nothing; for providers to know. Providers that honour it make no calls that change the cloud.
     pub dry_run: bool,
-    /// The time for guests at the start of the host, which then goes on; none for the system's. For tools that answer requests from a recording.
+    /// The time for guests at the start of the host, which then continues; none for the system's. For tools that answer requests from a recording.
     pub guest_time: Option<SystemTime>,
 }
 
@@ -197,7 +197,7 @@ impl Host {
         }
     }
 
-    /// Loads a component as a provider, asks it who it is and logs that. Touches neither cluster nor cloud; the provider's own
+    /// Loads a component as a provider, calls `describe` and logs the result. Touches neither cluster nor cloud; the provider's own
     /// checks are [`Provider::check`] and [`Provider::probe`]. Compiling happens in a process of its own, or on a thread for blocking work.
     pub async fn load(&self, file: &Path, settings: ProviderSettings, outside: Outside) -> Result<Provider, LoadError> {
         let provider = self.load_after(file, settings, outside, None).await?;

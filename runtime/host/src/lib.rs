@@ -8,7 +8,7 @@
 //!   its answer   contract + answer (limits, secrets) -> the model's words;  or fault -> ProviderFault
 //! ```
 //!
-//! This crate knows wasmtime and the contract in `wit/`, and nothing of Kubernetes: it implements the model's `Cloud`.
+//! This crate depends on wasmtime and the contract in `wit/`, not on Kubernetes: it implements the model's `Cloud`.
 //!
 //! ```no_run
 //! # async fn example(settings: cloudwit_host::ProviderSettings, outside: cloudwit_host::Outside) -> Result<(), Box<dyn std::error::Error>> {

@@ -142,7 +142,7 @@ mod duration_text {
             .and_then(|duration| Duration::try_from(duration).ok())
             .ok_or_else(|| {
                 D::Error::custom(format!(
-                    "{text:?} is no duration; write for example \"5s\" or \"500ms\""
+                    "{text:?} is not a valid duration; write for example \"5s\" or \"500ms\""
                 ))
             })
     }
@@ -171,7 +171,7 @@ mod tests {
             let error = serde_saphyr::from_str::<Limits>(&format!("cpuTime: {text}\n"))
                 .unwrap_err()
                 .to_string();
-            assert!(error.contains(&format!("{text:?} is no duration")), "{error}");
+            assert!(error.contains(&format!("{text:?} is not a valid duration")), "{error}");
         }
     }
 

@@ -13,7 +13,7 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::swap::status::SwapResult;
 
-/// What a provider is asked; the label `operation` and the name of the span.
+/// Operation of a provider; the label `operation` and the name of the span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Instantiate,
@@ -117,7 +117,7 @@ pub(crate) enum ItemKind {
     Volume,
     /// A snapshot of a volume.
     Snapshot,
-    /// A cluster that the cloud knows.
+    /// A cluster of the cloud.
     Cluster,
 }
 
@@ -280,7 +280,7 @@ impl Metrics {
         self.instances.inc();
     }
 
-    /// An instance is gone, and with it the call it was made for. `outcome` is none when nobody waited for the answer
+    /// An instance is gone, and with it the call it was made for. `outcome` is none when no caller waited for the answer
     /// any more.
     pub fn call_ends(&self, provider: &str, operation: Operation, outcome: Option<Outcome>, spent: Spent) {
         self.instances.dec();
@@ -359,7 +359,7 @@ impl Metrics {
         self.refused.get_or_create(&ProviderLabels { provider }).set(0);
     }
 
-    /// A change of a provider's files was looked at.
+    /// A change of a provider's files was checked.
     pub fn swap(&self, provider: &str, result: SwapResult) {
         let labels = ProviderLabels {
             provider: provider.to_owned(),

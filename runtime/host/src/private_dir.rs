@@ -1,4 +1,4 @@
-//! Folders of caches that only this process's own user may write to: made, checked, written to and kept small.
+//! Cache folders that only this process's user may write to: created, checked, kept small.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};

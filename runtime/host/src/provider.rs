@@ -1,5 +1,6 @@
-//! A loaded provider: implements `Cloud` over a component, in `volumes` the model's `VolumeCloud`, in `labels` `VolumeLabels`, in `small` the traits of the
-//! small interfaces.
+//! A loaded provider: implements the model's traits over a component.
+//!
+//! Here `Cloud`, in `volumes` `VolumeCloud`, in `labels` `VolumeLabels`, in `small` the traits of the small interfaces.
 
 mod labels;
 mod small;
@@ -70,7 +71,7 @@ impl Provider {
         }))
     }
 
-    /// What the provider says about itself; asked once, when it was loaded.
+    /// The provider's description; read once, when it was loaded.
     pub fn description(&self) -> &Description {
         &self.0.description
     }

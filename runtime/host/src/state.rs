@@ -15,7 +15,7 @@ use tokio::time::{Instant, timeout};
 /// What the book-keeping of one entry is taken to cost, in bytes.
 pub const ENTRY_OVERHEAD: u64 = 64;
 
-/// Longest wait for a lock, whatever is asked for.
+/// Longest wait for a lock, whatever is requested.
 pub const MAX_LOCK_WAIT: Duration = Duration::from_secs(60);
 
 /// Most locks that can be held or waited for at the same time, and the longest name of one in bytes.
@@ -245,16 +245,16 @@ impl StateStore {
 /// A lock that is held until this is dropped.
 #[derive(Debug)]
 pub struct OwnedGuard {
-    // The order matters: the lock is given back before the ticket looks whether anybody still wants it.
+    // The order matters: the lock is given back before the ticket checks whether it has waiters.
     _held: OwnedMutexGuard<()>,
     _ticket: Ticket,
 }
 
-/// The locks that somebody holds or waits for.
+/// The locks with holders or waiters.
 #[derive(Debug, Default)]
 pub(super) struct Locks(pub(super) Mutex<HashMap<String, Arc<AsyncMutex<()>>>>);
 
-/// Somebody's interest in a lock; the last one to lose interest removes it from the map.
+/// A reference to a lock; the last one dropped removes it from the map.
 #[derive(Debug)]
 struct Ticket {
     locks: Arc<Locks>,

@@ -61,7 +61,7 @@ const LAST_LOOPS: Duration = Duration::from_secs(2);
 /// How long checks of flags and files may take at the start.
 const CHECKS: Duration = Duration::from_secs(60);
 
-/// Runs until told to stop. Nothing is written to the cluster before everything that can be checked has been checked.
+/// Runs until stopped. Nothing is written to the cluster before everything that can be checked has been checked.
 pub async fn run(
     args: Args,
     identity: String,
@@ -294,7 +294,7 @@ async fn prepare(
     };
     let ssh_keys = match args.ssh_keys.key_file() {
         Some(file) => {
-            // A wrong path is told now; a file that breaks later costs a warning.
+            // A wrong path is an error now; a file that breaks later costs a warning.
             file.read().await.context("--ssh-keyfile")?;
             let told = (cluster.event_sink(), subject(&args));
             ssh_keys::of_providers(&providers, &file, told, &leadership, args.controllers.dry_run)
@@ -335,7 +335,7 @@ async fn serve(
     tokio::try_join!(plain, over_https(pages), over_https(webhooks)).map(|_| ())
 }
 
-/// What webhooks ask the providers through; on the working runtime, as all calls.
+/// What webhooks call the providers through; on the working runtime, as all calls.
 async fn gatherer(providers: Vec<Arc<SwappableProvider>>) -> Gatherer {
     let sources = providers
         .into_iter()

@@ -57,7 +57,7 @@ async fn cloudwit(work: WorkRuntime, files: std::io::Result<file_limit::Raised>)
             logs::init(&args.logging, None);
             told(commands::csi_node::run(*args, work, stop).await, as_lines)
         }
-        // No log: its answer is all that is wanted.
+        // No log: its answer is all its output.
         Some(command) => {
             let running = work.start(run_command(command));
             tokio::select! {
@@ -100,7 +100,7 @@ async fn controllers(
     mut stop: StopSignals,
 ) -> anyhow::Result<()> {
     let identity = election::clock::identity();
-    // It reads a file. A bad flag of the exporter is told by the checks of `run`, with all others.
+    // It reads a file. A bad flag of the exporter is reported by the checks of `run`, with all others.
     let (tracing, name) = (args.tracing.clone(), identity.clone());
     let traces = work.handle().spawn_blocking(move || Traces::of(&tracing, &name));
     let traces = tokio::select! {

@@ -12,7 +12,7 @@ use crate::{
 /// The answer to a call: what the cloud says, or why there is no answer.
 pub type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, CloudError>> + Send + 'a>>;
 
-/// What a provider can be asked. Read from the interfaces that its component exports.
+/// Interfaces of a provider. Read from the interfaces that its component exports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Abilities {
     /// `instances`: machines behind Nodes.
@@ -27,17 +27,17 @@ pub struct Abilities {
     pub volume_labels: bool,
     /// `tagging`: tags on the machines behind Nodes.
     pub tagging: bool,
-    /// `clusters`: clusters that the cloud itself knows.
+    /// `clusters`: clusters that the cloud itself manages.
     pub clusters: bool,
     /// `dns`: which name servers and search domains Pods should use.
     pub dns: bool,
-    /// `location`: the machine that asks.
+    /// `location`: the calling machine.
     pub location: bool,
     /// `ssh-keys`: public keys for all machines.
     pub ssh_keys: bool,
 }
 
-/// What a provider can be asked about volumes. The others count only beside `basic`.
+/// Interfaces of a provider for volumes. The others count only beside `basic`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VolumeAbilities {
     /// `volumes`: created, attached, deleted.
@@ -119,7 +119,7 @@ pub struct ProviderIdentity {
     pub tagging_label: Option<String>,
 }
 
-/// A cloud, as far as a provider knows it.
+/// A cloud, as a provider sees it.
 ///
 /// Calling what [`abilities`](Cloud::abilities) does not list is a fault of kind
 /// [`NotExported`](crate::FaultKind::NotExported). Every call ends: it waits at most the provider's wall-clock limit for room
@@ -128,7 +128,7 @@ pub trait Cloud: Send + Sync {
     /// Which provider answers. The digest changes with its settings, too.
     fn identity(&self) -> ProviderIdentity;
 
-    /// What it can be asked.
+    /// Its interfaces.
     fn abilities(&self) -> Abilities;
 
     /// The largest number of Nodes that [`lookup`](Cloud::lookup) takes at once.

@@ -15,7 +15,7 @@ pub enum Retry {
     Backoff,
     /// After exactly this time; not counted as a failure.
     After(Duration),
-    /// Once as soon as possible, since somebody else was faster and the next look usually sees it; from then on as [`Backoff`](Self::Backoff).
+    /// Once as soon as possible, since another writer was faster and the next look usually sees it; from then on as [`Backoff`](Self::Backoff).
     Soon,
     /// At the longest pause: only a change by a person helps, and that usually shows as a change of the object.
     Slowly,
@@ -54,7 +54,7 @@ impl From<&str> for Reason {
     }
 }
 
-/// The provider's own answer that it could not do what was asked. The case decides what happens; `docs/reference/failures.md` has the table.
+/// The provider's own answer that the request failed. The case decides what happens; `docs/reference/failures.md` has the table.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum Failure {
     /// Something the call needs does not exist.
@@ -84,7 +84,7 @@ pub enum Failure {
     /// Credentials or permissions do not suffice.
     #[error("denied: {0}")]
     Denied(Reason),
-    /// Can never succeed as asked.
+    /// Can never succeed unchanged.
     #[error("invalid: {0}")]
     Invalid(Reason),
     /// A concurrent change.
@@ -185,11 +185,11 @@ pub enum FaultKind {
     Trap,
     /// It used more CPU time or wall time than it may.
     Deadline,
-    /// It wanted more memory than it may have.
+    /// It requested more memory than it may have.
     Memory,
     /// Its answer is invalid.
     BadAnswer,
-    /// It was asked for something it does not export.
+    /// A call of an interface that it does not export.
     NotExported,
     /// The host itself failed (no room for the instance, for example).
     Host,
@@ -263,7 +263,7 @@ impl CloudError {
         matches!(self, Self::Fault(fault) if matches!(fault.kind, Trap | Deadline | Memory | BadAnswer))
     }
 
-    /// Whether the token of an earlier pending answer stays good: the provider only could not be asked. Any other failure may be what it fails on.
+    /// Whether the token of an earlier pending answer stays good: the provider only could not be called. Any other failure may be what it fails on.
     pub fn keeps_token(&self) -> bool {
         matches!(
             self,

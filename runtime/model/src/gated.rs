@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The one place that says which calls of [`Cloud`] change something (of volumes: [`gated_volumes`](crate::gated_volumes)), and that passes all others on. Dry runs and leadership are gates,
-//! so no loop has to think of them before it calls, and none can forget to.
+//! so no loop has to think of them before it calls, and none can omit it.
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Volumes of a cloud whose changes have to pass a gate: the counterpart of [`gated`](crate::gated) for [`VolumeCloud`].
+//! Gate for changes of a [`VolumeCloud`]: the counterpart of [`gated`](crate::gated).
 
 use std::collections::BTreeMap;
 use std::fmt;

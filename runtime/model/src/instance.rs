@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::Address;
 
-/// What the cloud knows about a machine.
+/// A machine of the cloud.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Instance {
     /// Value for `spec.providerID`, never empty.
@@ -21,10 +21,10 @@ pub struct Instance {
     pub labels: BTreeMap<String, String>,
 }
 
-/// How the provider knows that a machine is gone.
+/// Evidence that a machine is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
-    /// The cloud was asked for exactly this provider id.
+    /// Exactly this provider id was requested.
     ById,
     /// Only a search by name or the like found nothing.
     ByName,

@@ -1,4 +1,4 @@
-//! Clusters that a cloud itself knows, and the door to clouds that know some.
+//! Clusters that a cloud itself manages, and the trait of clouds that list them.
 
 use crate::Answer;
 
@@ -30,7 +30,7 @@ impl KnownCluster {
     }
 }
 
-/// A cloud that knows clusters. Only asks, so it stands behind no gate.
+/// A cloud that has clusters. Read only, so it needs no gate.
 pub trait KnownClusters: Send + Sync {
     /// All clusters that the configuration can mean.
     fn known_clusters(&self) -> Answer<'_, Vec<KnownCluster>>;

@@ -1,14 +1,14 @@
-//! What the two halves of Cloudwit agree on. Pure: no runtime, no Kubernetes types, no wasm.
+//! Types and traits shared by controllers and host. Pure: no runtime, no Kubernetes types, no wasm.
 //!
 //! ```text
-//!   controllers  --- asks --->  Cloud (this crate)  <--- implemented by ---  host
+//!   controllers  --- calls -->  Cloud (this crate)  <--- implemented by ---  host
 //!   (Kubernetes side)           Node and Service views,                      (wasm side)
 //!                               answers, failures, faults
 //! ```
 //!
 //! | file | what it is about |
 //! | ---- | ---------------- |
-//! | [`cloud`] | the [`Cloud`] trait, the only door between the halves, and [`Abilities`] |
+//! | [`cloud`] | the [`Cloud`] trait, the only interface between the two sides, and [`Abilities`] |
 //! | [`failure`] | what can go wrong, and when to try again |
 //! | [`gated`], [`gated_volumes`] | a cloud whose changes have to pass a gate |
 //! | [`node`] | Nodes and addresses as a provider sees them |
@@ -16,14 +16,14 @@
 //! | [`service`] | Services as a provider sees them |
 //! | [`load_balancer`] | load balancers and their targets |
 //! | [`route`] | routes to Pod ranges |
-//! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`], the door to clouds that have them |
-//! | [`volume_labels`] | labels of disks that PersistentVolumes name by one of Kubernetes' own sources |
+//! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`] of clouds that have them |
+//! | [`volume_labels`] | labels of disks of in-tree PersistentVolume sources |
 //! | [`tagging`] | tags on the machines behind Nodes |
-//! | [`known_cluster`], [`location`], [`resolver`], [`ssh_key`] | clusters that a cloud knows, the machine that asks, its name servers, keys for all machines; a trait of each |
+//! | [`known_cluster`], [`location`], [`resolver`], [`ssh_key`] | clusters of a cloud, the calling machine, its name servers, keys for all machines; a trait of each |
 //! | [`dns_name`] | which texts are names of Nodes and domains |
 //! | [`provider_id`] | reading `spec.providerID` |
 //! | [`read_only`] | a cloud that cannot be changed, for dry runs |
-//! | [`outside`] | what a provider may ask the cluster for, and the Events it may send |
+//! | [`outside`] | what a provider may read of the cluster, and the Events it may send |
 
 pub mod cloud;
 pub mod dns_name;

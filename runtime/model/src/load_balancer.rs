@@ -25,7 +25,7 @@ pub struct TargetUpdate<'a> {
     pub token: Option<&'a str>,
 }
 
-/// A change of an annotation that the provider asks for.
+/// A change of an annotation that the provider requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotationChange {
     /// The annotation.
@@ -37,7 +37,7 @@ pub struct AnnotationChange {
 /// What the cloud still does for a load balancer that works already.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RemainingWork {
-    /// When to ask again.
+    /// Time of the next call.
     pub after: Duration,
     /// Handed back unchanged in the next call.
     pub token: String,
@@ -45,7 +45,7 @@ pub struct RemainingWork {
     pub message: String,
 }
 
-/// It is asked about like an answer that is pending.
+/// It is handled like a pending answer.
 impl From<RemainingWork> for Failure {
     fn from(RemainingWork { after, token, message }: RemainingWork) -> Self {
         Self::Pending { after, token, message }
@@ -59,7 +59,7 @@ pub struct Balancer {
     pub ingress: Vec<Ingress>,
     /// Annotation changes for its Service.
     pub annotations: Vec<AnnotationChange>,
-    /// What goes on after a successful `ensure`; none when all is done.
+    /// What continues after a successful `ensure`; none when all is done.
     pub remaining: Option<RemainingWork>,
 }
 

@@ -1,17 +1,17 @@
-//! The machine that a process runs on, and the door to clouds that tell it who it is.
+//! Location of the machine that a process runs on, and the trait of clouds that report it.
 
 use crate::{Answer, Instance};
 
-/// The machine that asks.
+/// The calling machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MachineLocation {
     /// The name of its Node; [a good one](crate::dns_name::is_node_name).
     pub node: String,
-    /// What its cloud knows about it.
+    /// Its data in the cloud.
     pub instance: Instance,
 }
 
-/// A cloud whose machines can ask who they are. Only asks, so it stands behind no gate.
+/// A cloud that reports the location of its machines. Read only, so it needs no gate.
 pub trait Location: Send + Sync {
     /// The machine that this process runs on and that calls itself `hostname`.
     fn locate<'a>(&'a self, hostname: &'a str) -> Answer<'a, MachineLocation>;

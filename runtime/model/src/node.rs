@@ -76,7 +76,7 @@ pub struct NodeRef {
     pub provider_id: Option<String>,
     /// `status.nodeInfo.systemUUID` when set.
     pub system_uuid: Option<String>,
-    /// `status.addresses`; addresses of kinds we do not know are left out.
+    /// `status.addresses`; addresses of unknown kinds are left out.
     pub addresses: Vec<Address>,
     /// Value of the label [`PROVIDER`](crate::owners::PROVIDER). Only for finding the right provider, which does not see it.
     pub provider: Option<String>,

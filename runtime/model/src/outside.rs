@@ -1,4 +1,4 @@
-//! What a provider may reach beside its cloud: a read-only view of the cluster, and Events on the object at hand.
+//! Host services of a provider: a read-only view of the cluster, and Events on the object at hand.
 
 use crate::{NodeRef, Service};
 
@@ -27,7 +27,7 @@ pub trait ClusterView: Send + Sync {
 pub enum EventKind {
     /// For information.
     Normal,
-    /// Somebody should look.
+    /// An operator should act.
     Warning,
 }
 
@@ -60,7 +60,7 @@ pub enum Subject {
     },
 }
 
-/// An Event a provider wants written.
+/// An Event that a provider sends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectEvent {
     /// About what.

@@ -1,4 +1,6 @@
-//! Reading `spec.providerID`. Opaque to Kubernetes and mostly to us: only its prefix decides which provider a Node belongs to.
+//! Parser of `spec.providerID`.
+//!
+//! Opaque to Kubernetes and mostly to us: only its prefix decides which provider a Node belongs to.
 
 use std::fmt;
 

@@ -1,6 +1,6 @@
 //! A cloud that cannot be changed: what a dry run gets instead of the real one.
 //!
-//! Its gate tells each call that would change something to whoever listens, and makes none.
+//! Its gate reports each call that would change something, and makes none.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use crate::{Answer, Cloud, CloudError, Gate, Gated, PlannedWrite};
 /// Passes reads on to a cloud and answers every other call with [`CloudError::DryRun`].
 pub type ReadOnly = Gated<Telling>;
 
-/// The gate of a [`ReadOnly`] cloud; hears of every call that would have changed it.
+/// The gate of a [`ReadOnly`] cloud; receives every call that would have changed it.
 pub struct Telling(Box<dyn Fn(PlannedWrite<'_>) + Send + Sync>);
 
 impl Telling {
-    /// `planned` hears of what is not done.
+    /// `planned` receives what is not done.
     pub fn to(planned: impl Fn(PlannedWrite<'_>) + Send + Sync + 'static) -> Self {
         Self(Box::new(planned))
     }
 }
 
 impl ReadOnly {
-    /// Over this cloud; `planned` hears of what is not done.
+    /// Over this cloud; `planned` receives what is not done.
     pub fn new(cloud: Arc<dyn Cloud>, planned: impl Fn(PlannedWrite<'_>) + Send + Sync + 'static) -> Self {
         Self::over(cloud, Telling::to(planned))
     }
@@ -49,7 +49,7 @@ mod tests {
         RouteOutcome, RouteTokens, Service, TagChange, Tags, Target, TargetUpdate,
     };
 
-    /// A cloud that notes its calls and knows nothing.
+    /// An empty cloud that records its calls.
     #[derive(Default)]
     struct Noting(Mutex<Vec<&'static str>>);
 

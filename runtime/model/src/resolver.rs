@@ -1,4 +1,4 @@
-//! Name servers and search domains of a machine, and the door to clouds that know which of them are of use to Pods.
+//! Name servers and search domains of a machine, and the trait of clouds that scrub them for Pods.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -33,7 +33,7 @@ pub fn is_nameserver(text: &str) -> bool {
     }
 }
 
-/// A cloud that knows what Pods should use. Only asks, so it stands behind no gate.
+/// A cloud that has what Pods should use. Read only, so it needs no gate.
 pub trait DnsScrubber: Send + Sync {
     /// What Pods should use of `found`, which has at most [`MAX_NAMESERVERS`] and [`MAX_SEARCHES`].
     fn scrub_dns<'a>(&'a self, found: &'a Resolver) -> Answer<'a, Resolver>;

@@ -31,7 +31,7 @@ pub struct NewRoute {
 /// Tokens of pending route changes that a call continues, in the order of its changes; none where nothing is pending.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteTokens {
-    /// For each wanted route.
+    /// For each desired route.
     pub created: Vec<Option<String>>,
     /// For each route to delete.
     pub deleted: Vec<Option<String>>,
@@ -48,7 +48,7 @@ impl RouteTokens {
 /// One result for each change, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RouteOutcome {
-    /// For each wanted route.
+    /// For each desired route.
     pub created: Vec<Result<(), Failure>>,
     /// For each route to delete.
     pub deleted: Vec<Result<(), Failure>>,

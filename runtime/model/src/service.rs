@@ -85,7 +85,7 @@ pub struct PortStatus {
 pub struct Ingress {
     /// Where.
     pub endpoint: Endpoint,
-    /// State of its ports, when the provider tells.
+    /// State of its ports, when the provider reports it.
     pub ports: Vec<PortStatus>,
 }
 
@@ -108,7 +108,7 @@ pub struct Service {
     pub load_balancer_class: Option<String>,
     /// `spec.loadBalancerIP`.
     pub load_balancer_ip: Option<String>,
-    /// Who may connect, as normalised CIDRs; empty means everybody.
+    /// Who may connect, as normalised CIDRs; empty means all.
     pub source_ranges: Vec<String>,
     /// External traffic policy.
     pub traffic_policy: TrafficPolicy,

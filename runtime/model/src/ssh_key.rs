@@ -36,7 +36,7 @@ pub struct SshKey {
 pub enum SshKeyError {
     /// The user's name.
     #[error(
-        "{0:?} is no name of a user on a machine; it needs 1 to {MAX_USER} lower-case letters, digits, - and _, and a letter or _ first"
+        "{0:?} is not a valid user name on a machine; it needs 1 to {MAX_USER} lower-case letters, digits, - and _, and a letter or _ first"
     )]
     User(String),
     /// It is the secret half, which has no business here.
@@ -52,7 +52,7 @@ pub enum SshKeyError {
     #[error("it does not begin with an algorithm that OpenSSH takes ({}); expected a line of authorized_keys without options", ALGORITHMS.join(", "))]
     Algorithm,
     /// What follows it.
-    #[error("what follows {0} is no key of that algorithm; the text seems to be cut or changed")]
+    #[error("what follows {0} is not a key of that algorithm; the text seems to be cut or changed")]
     Content(&'static str),
 }
 

@@ -1,4 +1,4 @@
-//! Tags on the machines behind Nodes, as an operator wants them.
+//! Tags on the machines behind Nodes, as an operator sets them.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,7 @@ pub enum AccessMode {
 pub struct VolumeUse {
     /// Whether as a raw device.
     pub block: bool,
-    /// The file system that is asked for; none for the default.
+    /// The file system that is requested; none for the default.
     pub fs_type: Option<String>,
     /// From how many machines.
     pub access: AccessMode,
@@ -108,7 +108,7 @@ pub struct VolumeDriver {
     pub smallest: u64,
     /// The largest volume.
     pub largest: u64,
-    /// The size of a volume that nobody gives a size.
+    /// The size of a volume without a requested size.
     pub usual: u64,
     /// Each once.
     pub features: Vec<VolumeFeature>,
@@ -122,7 +122,7 @@ impl VolumeDriver {
         self.features.contains(&feature)
     }
 
-    /// The sizes to ask the provider for, where at least and at most so much is wanted: multiples of the step, not below the smallest volume.
+    /// The sizes to request from the provider, for these bounds: multiples of the step, not below the smallest volume.
     ///
     /// # Errors
     /// [`Failure::OutOfRange`] when no volume is in the range.
@@ -207,7 +207,7 @@ pub struct Volume {
     pub size: u64,
     /// Where it can be attached; empty for everywhere.
     pub topology: Vec<Topology>,
-    /// What it began with, where the cloud remembers it.
+    /// What it began with, where the cloud reports it.
     pub source: Option<VolumeSource>,
     /// For the plugin on the machine.
     pub context: BTreeMap<String, String>,

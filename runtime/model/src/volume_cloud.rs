@@ -10,20 +10,20 @@ use std::collections::BTreeMap;
 /// What an answer about many has for each.
 pub type Each<T> = Vec<Result<T, Failure>>;
 
-/// A cloud with volumes, as far as a provider knows it.
+/// A cloud with volumes, as a provider sees it.
 ///
 /// Beside [`Cloud`](crate::Cloud), with the same rules: every call ends, and dropping the future cancels it. What
 /// [`volume_abilities`](Self::volume_abilities) does not list is a fault of kind [`NotExported`](crate::FaultKind::NotExported). Calls about many take at
 /// most [`VolumeDriver::batch`] entries, and on success the answer has their order and their number; an implementation guarantees that. Calls about one volume,
 /// or one name, must not overlap; the caller sees to that.
 pub trait VolumeCloud: Send + Sync {
-    /// What it can be asked.
+    /// Its interfaces.
     fn volume_abilities(&self) -> VolumeAbilities;
 
     /// What the provider says about its volumes. Uses no network.
     fn volume_driver(&self) -> Answer<'_, VolumeDriver>;
 
-    /// What the plugins on these machines have to know.
+    /// Ids and topology of these machines, for their plugins.
     fn volume_nodes<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Each<VolumeNode>>;
 
     /// The volumes with these ids; none for each that does not exist.

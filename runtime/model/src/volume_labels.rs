@@ -1,4 +1,4 @@
-//! Labels of disks that PersistentVolumes name by one of Kubernetes' own sources, and the door to clouds that know them.
+//! Labels of disks of in-tree PersistentVolume sources, and the trait of clouds that have them.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ pub struct InTreeVolume {
     pub zone: Option<String>,
 }
 
-/// A cloud that knows the labels of such disks. Only asks, so it stands behind no gate; the rules are those of [`VolumeCloud`](crate::VolumeCloud).
+/// A cloud that has the labels of such disks. Read only, so it needs no gate; the rules are those of [`VolumeCloud`](crate::VolumeCloud).
 pub trait VolumeLabels: Send + Sync {
     /// The sources it answers for. Uses no network.
     fn label_sources(&self) -> Answer<'_, Vec<InTreeSource>>;

@@ -43,7 +43,7 @@ fn empty(nodes: usize) -> Section {
         id(nodes),
         format!("{} Nodes that wait, then a restart", Unit::Count.shown(nodes as f64)),
         "kube-apiserver and etcd, both real, on the same machine. Cloudwit's defaults, such as a refresh of addresses every five minutes, but no routes; no cloud \
-         latency; the component is compiled at the start, in a process of its own, whose CPU time counts and whose memory `cold-start` tells; its code is there at \
+         latency; the component is compiled at the start, in a process of its own, whose CPU time counts and whose memory `cold-start` shows; its code is there at \
          the restart, after which addresses are refreshed every 20 s. API writes are counted by the API server, Events included",
     )
 }

@@ -104,7 +104,7 @@ root = "/var/lib/containerd"
 state = "/run/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{IMAGE}"
-  # Nobody here may make a process less likely to be killed than it is.
+  # Processes here may not lower their own oom_score_adj.
   restrict_oom_score_adj = true
   disable_apparmor = true
   [plugins."io.containerd.grpc.v1.cri".cni]

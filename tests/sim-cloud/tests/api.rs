@@ -498,7 +498,7 @@ async fn the_page_shows_everything_and_escapes_names() {
 }
 
 #[tokio::test]
-async fn machine_asks_for_itself_without_a_token() {
+async fn machine_reads_its_metadata_without_token() {
     let test = Test::start().await;
     test.cloud.add_machines([NewMachine::named("node-a")]);
     let url = test.cloud.url() + "/v1/metadata?hostname=";

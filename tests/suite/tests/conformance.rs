@@ -248,13 +248,13 @@ async fn wrong_answers_about_volumes_break_promises() {
         .output();
     let text = said(&run.await.unwrap(), 1);
     for broken in [
-        "nodes has the order of the question",
+        "nodes has the order of the request",
         "creating it again, with nothing remembered",
         "a volume of the same name and another size",
-        "get has the order of the question",
-        "a parameter that the provider does not know",
+        "get has the order of the request",
+        "an unknown parameter",
         "attach attaches it, once more is the same",
-        "attach has the order of the question",
+        "attach has the order of the request",
         "attaching it there in another way",
         "a volume of one machine is not attached to a second",
         "an attached volume is not deleted",

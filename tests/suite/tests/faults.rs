@@ -184,7 +184,7 @@ async fn an_odd_machine_costs_its_own_node_alone() {
         ("empty-id", "the provider id of node \"trigger\" is empty"),
         (
             "bad-address",
-            "the ExternalIP of node \"trigger\" is \"203.0.113.300\", which is no IP address",
+            "the ExternalIP of node \"trigger\" is \"203.0.113.300\", which is not an IP address",
         ),
         ("empty-label", "the key of a label of node \"trigger\" is empty"),
         (

@@ -156,9 +156,12 @@ async fn what_cannot_be_loaded_is_refused_in_the_words_of_the_load() {
     };
     let hosting = Hosting::new(HostOptions::default());
     for (file, part) in [
-        (folder.write("text.wasm", "#!/bin/sh\n"), "is no WebAssembly"),
+        (folder.write("text.wasm", "#!/bin/sh\n"), "is not WebAssembly"),
         (folder.write("core.wasm", b"\0asm\x01\0\0\0"), "core WebAssembly module"),
-        (folder.write("half.wasm", damaged), "is no valid WebAssembly component"),
+        (
+            folder.write("half.wasm", damaged),
+            "is not a valid WebAssembly component",
+        ),
         (
             folder.write("new.wasm", component("cloudwit:provider/info@0.2.0")),
             "speaks cloudwit:provider 0.2, and this Cloudwit",
@@ -363,7 +366,7 @@ fn wrong_file_is_refused_with_every_mistake_of_start() {
     let told = said(&run(&["config", "check", shown(&file)]), 1);
     contains_all(
         &told,
-        &["component.yaml: providers[0].component: ", "a.wasm: is no WebAssembly"],
+        &["component.yaml: providers[0].component: ", "a.wasm: is not WebAssembly"],
     );
 }
 

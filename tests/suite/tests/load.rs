@@ -76,9 +76,9 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
     for (bytes, parts) in [
         (
             b"apiVersion: v1\n".to_vec(),
-            ["is no WebAssembly but starts with \"apiVersi\"", "wasm32-wasip2"],
+            ["is not WebAssembly but starts with \"apiVersi\"", "wasm32-wasip2"],
         ),
-        (Vec::new(), ["is no WebAssembly but starts with \"\"", "wasm32-wasip2"]),
+        (Vec::new(), ["is not WebAssembly but starts with \"\"", "wasm32-wasip2"]),
         (core_module, ["is a core WebAssembly module", "wasm32-wasip2"]),
         (
             wat::parse_str(PYTHON_MODULE).unwrap(),
@@ -91,7 +91,7 @@ async fn every_refusal_names_both_sides_and_what_to_do() {
         (
             truncated,
             [
-                "is no valid WebAssembly component for this Cloudwit VERSION: ",
+                "is not a valid WebAssembly component for this Cloudwit VERSION: ",
                 "build it again",
             ],
         ),

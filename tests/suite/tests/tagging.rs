@@ -107,7 +107,7 @@ async fn wrong_answers_about_tags_are_not_used() {
 }
 
 #[tokio::test]
-async fn provider_without_the_interface_is_not_asked() {
+async fn provider_without_tagging_is_not_called() {
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load("only_instances", settings()).await;
     assert!(!provider.abilities().tagging);

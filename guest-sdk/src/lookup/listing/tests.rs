@@ -6,7 +6,7 @@ use crate::testing::FakeHost;
 use crate::types::{Description, Evidence, Instance, Presence};
 use crate::{Context, NoConfig};
 
-/// Machines, each its id, which is its name too: those of the list, and those that are told by id alone.
+/// Machines, each its id, which is its name too: those of the list, and those that are returned by id alone.
 struct Lab {
     listed: Vec<&'static str>,
     hidden: Vec<&'static str>,
@@ -162,7 +162,7 @@ fn told(cloud: &impl Instances, nodes: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn few_ids_are_asked_for_without_the_list() {
+fn few_ids_are_fetched_without_list() {
     let _host = FakeHost::new();
     let lab = lab(&["1", "2", "3", "4"], &[]);
     assert_eq!(told(&lab, &["=1", "=3"]), ["lab://1", "lab://3"]);
@@ -189,7 +189,7 @@ fn names_are_taken_from_the_list_in_whatever_case() {
 }
 
 #[test]
-fn few_names_are_asked_for_where_there_is_a_filter() {
+fn few_names_are_fetched_by_filter() {
     let _host = FakeHost::new();
     let few = Filters(lab(&["a", "b"], &[]));
     assert_eq!(told(&few, &["a", "=b"]), ["lab://a", "lab://b"]);

@@ -164,7 +164,7 @@ fn jobs_of_a_round_are_bounded() {
     assert!(token(&failure).len() < 4_096);
 }
 
-/// What is kept: how often it was forgotten, and whether it was read.
+/// What is kept: how often it was dropped, and whether it was read.
 #[derive(Default)]
 struct Shelf {
     forgotten: Cell<u32>,

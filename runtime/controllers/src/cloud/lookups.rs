@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A provider that traps, hangs or answers nonsense as soon as one Node is in the list would otherwise cost all of them their answer. Quarters
-//! take as many calls as halves and half the rounds, which run one after the other. What is found is remembered, so that it is not looked for
+//! take as many calls as halves and half the rounds, which run one after the other. What is found is kept, so that it is not looked for
 //! again each time, and the further calls have a budget: a provider that always faults is not called over and over.
 //! Only faults are narrowed down: a failure is the provider's answer to the whole question. [`LookupFaults`] decides and is pure.
 
@@ -42,13 +42,13 @@ const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(300);
 /// More are not remembered: then it is not one Node that is odd, but the provider.
 const REMEMBERED: usize = 256;
-/// A Node that was not asked about for so long is forgotten: it is gone, or nobody wants to know.
+/// A Node that was not looked up for so long is dropped: it is gone, or no controller needs it.
 const FORGOTTEN: Duration = Duration::from_secs(3600);
 
 /// One answer for each Node.
 pub(crate) type Answers = Result<Vec<Result<Presence, Failure>>, CloudError>;
 
-/// The answer about some of the Nodes that were asked about.
+/// The answer about some of the requested Nodes.
 pub(crate) struct LookupPart {
     /// Their places in the question.
     pub(crate) at: Vec<usize>,
@@ -218,7 +218,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Asks about parts of these Nodes; false when it was enough.
+    /// Looks up parts of these Nodes; false when it was enough.
     fn split(&mut self, asked: &Batch, fault: &CloudError) -> bool {
         let now = Instant::now();
         if now - self.began >= LONGEST_SEARCH || !lock(&self.lookups.faults).may_split(now) {
@@ -237,7 +237,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Asks a provider about Nodes. Its controllers share it: what one has found, the others know.
+/// Looks Nodes up at a provider. Its controllers share it and its results.
 pub struct NodeLookups {
     cloud: Arc<dyn Cloud>,
     scope: Scope,
@@ -246,7 +246,7 @@ pub struct NodeLookups {
 }
 
 impl NodeLookups {
-    /// Asks this provider's cloud.
+    /// Looks Nodes up at this provider's cloud.
     pub fn new(scope: Scope, metrics: Arc<Metrics>) -> Arc<Self> {
         Arc::new(Self {
             cloud: scope.provider().cloud.clone(),
@@ -256,7 +256,7 @@ impl NodeLookups {
         })
     }
 
-    /// Asks about these Nodes, of which no two have one name. Each is in exactly one of the parts, which come as the answers do.
+    /// Looks up these Nodes, of which no two have one name. Each is in exactly one of the parts, which come as the answers do.
     pub(crate) fn about(
         &self,
         purpose: Purpose,

@@ -1,6 +1,6 @@
 //! Retries after a swap of the provider: new credentials or a new component may succeed at once.
 //!
-//! The controllers know a provider by its identity alone, whose digest covers the component, its settings and its secrets.
+//! The controllers identify a provider by its identity alone, whose digest covers the component, its settings and its secrets.
 
 use std::time::Duration;
 

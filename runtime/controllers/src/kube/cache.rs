@@ -2,7 +2,7 @@
 //!
 //! Of a Node only what the controllers read is decoded ([`Node`](crate::kube::node::Node)), and Services are trimmed on arrival, so that thousands
 //! stay small. The list comes as a stream where the API server can (one object in memory at a time), else in pages;
-//! errors back off and the watch goes on where it stopped; one that ends without an error is reopened at the pace of
+//! errors back off and the watch continues where it stopped; one that ends without an error is reopened at the pace of
 //! [`kube::watch_pace`](crate::kube::watch_pace). Listeners get old and new object together, which is why this
 //! is not `kube`'s own store.
 //!
@@ -124,7 +124,7 @@ impl<K: Watched> Cache<K> {
     /// As [`listen`](Self::listen), and brings what is there already as [`Change::Added`]. A change that comes at the same moment may be
     /// told twice.
     pub fn listen_from_start(&self, listener: impl Fn(&Key, Change<'_, K>) + Send + Sync + 'static) {
-        // Changes are told after the objects are stored, so what is not told because of this lock is found in the objects.
+        // Changes are sent after the objects are stored, so what is not sent because of this lock is found in the objects.
         let mut listeners = write(&self.listeners);
         let known: Vec<(Key, Arc<K>)> = read(&self.objects)
             .iter()
@@ -198,7 +198,7 @@ impl<K: Watched> Cache<K> {
                         streaming = false;
                         break;
                     }
-                    // Some API servers and proxies say this as an answer and not as an event; kube then asks for the same version for ever.
+                    // Some API servers and proxies say this as an answer and not as an event; kube then requests the same version for ever.
                     Err(watcher::Error::WatchStartFailed(kube::Error::Api(status))) if status.code == 410 => {
                         metrics.watch_errors(K::KIND).inc();
                         warn!(kind = K::KIND, %status.message, "watch expired; listing again");

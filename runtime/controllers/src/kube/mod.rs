@@ -1,4 +1,4 @@
-//! What is read from and written to the Kubernetes API: caches, the types of objects, the only writer, Events.
+//! Kubernetes API: caches, types of objects, the only writer, Events.
 
 pub mod cache;
 pub mod clients;

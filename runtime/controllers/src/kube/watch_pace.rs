@@ -6,7 +6,7 @@
 //! ```
 //!
 //! kube's watcher backs off after errors alone: a watch that ends regularly is reopened at once, so an API server, or a proxy before it,
-//! that closes each watch as soon as it is open would be asked hundreds of times a second. The reopening happens inside the watcher,
+//! that closes each watch as soon as it is open would get hundreds of requests a second. The reopening happens inside the watcher,
 //! so the pause is put before the request. [`WatchPace`] decides and is pure; the clock is passed in.
 
 use std::sync::{Arc, Mutex};

@@ -175,7 +175,7 @@ impl Apply {
         self.dry_run.then(|| self.said.clone())
     }
 
-    /// Whether this process leads. To be asked before a call that changes the cloud; writes to the cluster are
+    /// Whether this process leads. To be checked before a call that changes the cloud; writes to the cluster are
     /// checked here.
     pub fn is_leading(&self) -> bool {
         self.leading.is_leading()
@@ -246,7 +246,7 @@ impl Apply {
         self.leading.write(within_limit(request)).await?
     }
 
-    /// Whether to go on; false in a dry run, after saying what would have been done with which `body`.
+    /// Whether to continue; false in a dry run, after saying what would have been done with which `body`.
     fn may_write<K: Watched>(
         &self,
         target: Target<'_>,

@@ -5,7 +5,7 @@
 //!   loops --> apply ---------------patches----+--> DryRunLog: is it news? --> one line in the log
 //! ```
 //!
-//! The loops run as ever: the cloud they get cannot be changed ([`ReadOnly`]), the writer and the Events' writer only tell. A
+//! The loops run as ever: the cloud they get cannot be changed ([`ReadOnly`]), the writer and the Events' writer only log. A
 //! decision that a loop comes to again and again is said once, and again when it has changed.
 
 use std::collections::HashMap;
@@ -19,7 +19,7 @@ use tracing::info;
 
 use crate::sync::lock;
 
-/// Decisions that a dry run remembers; a few for each of 5,000 Nodes and 1,000 Services.
+/// Decisions that a dry run keeps; a few for each of 5,000 Nodes and 1,000 Services.
 const REMEMBERED: usize = 50_000;
 
 /// What an `ensure` would come to, as far as can be seen without it.
@@ -40,7 +40,7 @@ pub struct DryRunLog(Mutex<HashMap<String, u64>>);
 impl DryRunLog {
     /// Whether it comes to this decision about this object for the first time, or after another one.
     ///
-    /// What is remembered is bounded: when it is full it is forgotten, and said once more.
+    /// What is kept is bounded: when it is full it is dropped, and said once more.
     pub fn is_news(&self, about: &str, decision: impl Hash) -> bool {
         let mut hasher = DefaultHasher::new();
         decision.hash(&mut hasher);
@@ -59,7 +59,7 @@ impl DryRunLog {
 
     pub(crate) fn log(&self, write: PlannedWrite<'_>) {
         match write {
-            // What would become of it depends on what the cloud has, which is asked next.
+            // The outcome depends on the state of the cloud, which is read next.
             PlannedWrite::EnsureBalancer { .. } => {}
             PlannedWrite::UpdateTargets { updates, targets } => {
                 updates
@@ -131,9 +131,9 @@ impl DryRunLog {
         }
     }
 
-    /// Says what would become of the load balancer that a Service asks for.
+    /// Logs what would happen to a Service's load balancer.
     pub fn log_ensure(&self, service: &Service, targets: &[Target], what: EnsurePlan) {
-        // The status is what others write; it does not change what would be asked for.
+        // The status is what others write; it does not change what would be requested.
         let asked = Service {
             ingress: Vec::new(),
             ..service.clone()

@@ -4,8 +4,8 @@
 //!   lease (manager) --Term::renew(until)--> Leadership <--write(request)-- apply, events, leading_cloud
 //! ```
 //!
-//! A term ends by itself when its deadline passes, so a process that hangs, was stopped, or lost the API server needs nobody to tell it.
-//! [`Leadership::write`] looks at the clock each time the write is polled, and gives it up at the deadline. Writes are counted, so that
+//! A term ends by itself when its deadline passes, also in a process that hangs, was stopped, or lost the API server.
+//! [`Leadership::write`] checks the clock each time the write is polled, and cancels it at the deadline. Writes are counted, so that
 //! a process that resigns can wait for those under way before another one takes over.
 
 pub mod dry_run;
@@ -22,7 +22,7 @@ use thiserror::Error;
 use tokio::sync::{SetOnce, watch};
 use tokio::time::{sleep, timeout};
 
-/// Another replica leads, or nobody does.
+/// Another replica leads, or there is no leader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("this process does not lead any more")]
 pub struct NotLeading;
@@ -85,7 +85,7 @@ impl Leadership {
         self.0.begun.initialized() && self.0.remaining().is_none()
     }
 
-    /// For how long the deadline has passed without anybody having said that the term is over; none while all is well.
+    /// For how long the deadline has passed without the term having been ended; none while all is well.
     pub fn overdue(&self) -> Option<Duration> {
         let until = Duration::from_nanos(self.0.until.load(Ordering::SeqCst));
         (self.0.clock)().checked_sub(until).filter(|_| !until.is_zero())
@@ -123,7 +123,7 @@ impl Leadership {
     pub async fn while_it_lasts<T>(&self, work: impl Future<Output = T>) -> Result<T, NotLeading> {
         let (mut work, mut over) = (pin!(work), pin!(self.over()));
         poll_fn(|context| {
-            // The clock is looked at too: after a pause of the whole process the timer may not have fired yet.
+            // The clock is checked too: after a pause of the whole process the timer may not have fired yet.
             if over.as_mut().poll(context).is_ready() || self.0.remaining().is_none() {
                 return Poll::Ready(Err(NotLeading));
             }

@@ -56,7 +56,7 @@ impl From<&LifecycleOptions> for Rules {
     }
 }
 
-/// A Node whose machine the cloud does not have, asked by its id.
+/// A Node whose machine was not found by its id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Absent<'a> {
     /// `metadata.uid`.
@@ -78,7 +78,7 @@ pub enum Verdict {
     First(Duration),
     /// Not the first, but too soon after it.
     Again,
-    /// Certain. Ask [`Guard::admit`] whether it may go.
+    /// Confirmed. [`Guard::admit`] decides whether it may go.
     Certain(Proof),
 }
 
@@ -173,7 +173,7 @@ impl Guard {
         self.absent.remove(uid);
     }
 
-    /// Forgets all Nodes but these: the others are gone or not asked about any more. One that went after a delete without an answer was deleted by it.
+    /// Drops all Nodes but these: the others are gone or not looked up any more. One that went after a delete without an answer was deleted by it.
     pub fn keep_only(&mut self, uids: &HashSet<&str>) {
         let deletions = &mut self.deletions;
         self.absent.retain(|uid, sighting| {

@@ -34,7 +34,7 @@ pub enum NameVerdict {
     First(Duration),
     /// The grace is not over.
     Again,
-    /// Certain. Ask the brake.
+    /// Confirmed. The brake decides.
     Certain(Proof),
 }
 
@@ -89,7 +89,7 @@ impl GuardByName {
         self.absent.clear();
     }
 
-    /// Forgets all Nodes but these: the others are gone, Ready, or have a provider id.
+    /// Drops all Nodes but these: the others are gone, Ready, or have a provider id.
     pub fn keep_only(&mut self, uids: &HashSet<&str>) {
         self.absent.retain(|uid, _| uids.contains(uid.as_str()));
     }

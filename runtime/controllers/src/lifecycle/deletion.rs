@@ -28,7 +28,7 @@ pub struct AbsentNode {
     pub node: Arc<Node>,
     /// Why.
     pub proof: Proof,
-    /// How the cloud was asked.
+    /// By id or by name.
     pub evidence: Evidence,
 }
 
@@ -168,7 +168,7 @@ impl Deleter<'_> {
                     .node(&gone.node, EventKind::Normal, "DeletedNode", message);
             }
             Ok(Deletion::DryRun) => self.postpone(&uid, now),
-            // It is looked at again in the next pass.
+            // It is checked again in the next pass.
             Err(WriteError::Conflict(_)) => {}
             Ok(Deletion::Changed) => {
                 info!(node = name, "Node not deleted: changed since its machine was not found");

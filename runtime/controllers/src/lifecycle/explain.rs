@@ -12,7 +12,7 @@ use crate::lifecycle::brake::{Brake, SuspectedAbsence};
 use crate::options::NodeDeletion;
 use crate::report::explain::span;
 
-/// What the lifecycle controller knows beside the Node.
+/// State of the lifecycle controller beside the Node.
 #[derive(Debug, Clone, Default)]
 pub struct ExplainFacts {
     /// Time until the next look, when a look-up has failed, and why it did.

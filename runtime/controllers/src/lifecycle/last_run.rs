@@ -15,7 +15,7 @@ use crate::report::cause::Cause;
 use crate::report::snapshot::{Candidate, Deletions, Object, Progress, Trouble, Unfinished};
 use crate::report::waiting::FailedAttempts;
 
-/// What the last pass has learned, for those who ask.
+/// Results of the last pass, for reports.
 #[derive(Default)]
 pub struct LastRun {
     /// Nodes that seem to be gone, by uid, as of `at`.
@@ -24,7 +24,7 @@ pub struct LastRun {
     pub by_name: HashMap<String, SuspectedAbsence>,
     /// When the pass ended.
     pub at: Option<Instant>,
-    /// When the cloud last answered about all that it was asked about.
+    /// When the cloud last answered completely.
     pub answered: Option<Instant>,
     /// The brake, while it is engaged.
     pub brake: Option<Brake>,
@@ -55,7 +55,7 @@ impl LastRun {
         }
     }
 
-    /// The Nodes of which nobody knows whether they are still there.
+    /// The Nodes whose presence is unknown.
     pub fn unanswered_nodes(&self, now: Instant) -> Vec<Unfinished> {
         let unfinished = |key: Key| {
             let waiting = self.unanswered.about(&key, now);

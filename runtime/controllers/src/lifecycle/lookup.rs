@@ -1,4 +1,4 @@
-//! Look-ups of the machines of Nodes that are not Ready, and what each answer leads to. Part of `lifecycle`.
+//! Look-ups of the machines of Nodes that are not Ready, and their consequences.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -42,7 +42,7 @@ pub(super) struct PageAnswers {
 }
 
 impl Lifecycle {
-    /// Asks about the Nodes unless it is too early, and removes those that are gone; false when the cloud did not answer.
+    /// Looks up the Nodes unless it is too early, and removes those that are gone; false when the cloud did not answer.
     pub(super) async fn look_up_and_remove(
         &mut self,
         asked: &[Arc<Node>],
@@ -59,7 +59,7 @@ impl Lifecycle {
         true
     }
 
-    /// Asks the cloud about the Nodes, marks those that are stopped, and answers those that are gone for certain.
+    /// Looks up the Nodes, marks those that are stopped, and answers those that are gone for certain.
     /// None when the cloud did not answer about all: an incomplete picture deletes nothing.
     pub(super) async fn look_up(
         &mut self,
@@ -98,7 +98,7 @@ impl Lifecycle {
         complete.then_some(gone)
     }
 
-    /// Asks about some Nodes. None when the provider was swapped meanwhile: which of the two has answered cannot be told.
+    /// Looks up some Nodes. None when the provider was swapped meanwhile: which of the two has answered is unknown.
     pub(super) async fn look_up_page(
         &mut self,
         page: &[Arc<Node>],
@@ -128,7 +128,7 @@ impl Lifecycle {
     }
 
     /// Whether the provider is another one than this, which the pass began with. An answer that came meanwhile confirms nothing that the one
-    /// before has said: all of that is forgotten.
+    /// before has said: all of that is dropped.
     pub(crate) fn was_swapped(&mut self, provider: &ProviderIdentity) -> bool {
         let digest = self.context.cloud.identity().digest;
         self.guard.set_digest(&digest);
@@ -141,7 +141,7 @@ impl Lifecycle {
         lock(&self.known).failed = None;
     }
 
-    /// No answer resets nothing and deletes nothing. When only a person can help, those who look at the Nodes are told.
+    /// No answer resets nothing and deletes nothing. When only an operator can help, the Nodes get an Event.
     pub(crate) fn lookup_failed(&mut self, nodes: &[Arc<Node>], error: &CloudError, provider: &ProviderIdentity) {
         self.by_name.restart_all();
         let count = nodes.len();
@@ -213,7 +213,7 @@ impl Lifecycle {
         }
     }
 
-    /// Whatever the failure is called, it is no evidence. Who waits for the Node to be cleaned up has to learn why it is not.
+    /// Whatever the failure is called, it is no evidence. The Node's Event has to say why it is not cleaned up.
     fn report_unanswered(&self, node: &Node, cause: &Cause, provider: &ProviderIdentity) {
         let name = node.metadata.name.as_deref().unwrap_or_default();
         let due = lock(&self.known)

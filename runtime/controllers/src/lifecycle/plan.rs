@@ -1,8 +1,8 @@
 //! What follows for a Node that is not Ready from what the cloud says about its machine. Pure.
 //!
 //! Upstream's decision table (`spec/node-lifecycle-controller.md` 4) with these differences: Nodes that wait for
-//! initialisation and Nodes that are being deleted are never asked about; "does not exist" is only the beginning (see
-//! [`lifecycle::brake`](crate::lifecycle::brake)); answers about a machine that is not asked for by id never delete.
+//! initialisation and Nodes that are being deleted are never looked up; "does not exist" is only the beginning (see
+//! [`lifecycle::brake`](crate::lifecycle::brake)); answers about a machine that is not looked up by id never delete.
 
 use cloudwit_model::{Evidence, Presence, ProviderIdentity};
 use k8s_openapi::api::core::v1::Taint;
@@ -13,18 +13,18 @@ use crate::kube::node::view::{
     readiness, taints,
 };
 
-/// What to do with a Node before the cloud is asked.
+/// What to do with a Node before the cloud is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Before {
-    /// Nothing; the cloud is not asked.
+    /// Nothing; the cloud is not called.
     Leave,
-    /// It is Ready: take our taints away; the cloud is not asked.
+    /// It is Ready: take our taints away; the cloud is not called.
     Recovered,
-    /// Ask the cloud.
+    /// Look it up in the cloud.
     Ask,
 }
 
-/// What a Node is before the cloud is asked. Ready Nodes are never asked about, even if the cloud would say that they
+/// What a Node is before the cloud is called. Ready Nodes are never looked up, even if the cloud would say that they
 /// are gone.
 pub fn before(node: &Node, provider: &ProviderIdentity) -> Before {
     if !belongs_to(node, provider) || node.metadata.deletion_timestamp.is_some() {
@@ -89,7 +89,7 @@ pub enum Mark {
     Absent,
 }
 
-/// The Node's new taints; None when it has the right ones. Taints are told apart by key and effect, as upstream.
+/// The Node's new taints; None when it has the right ones. Taints are distinguished by key and effect, as upstream.
 pub fn plan_taints(node: &Node, mark: Mark) -> Option<Vec<Taint>> {
     let current = taints(node);
     let is = |taint: &Taint, key: &str| taint.key == key && taint.effect == "NoSchedule";

@@ -16,7 +16,7 @@ use crate::report::snapshot::{Deletions, Report, Snapshot, Unfinished};
 use crate::scope::Scope;
 use crate::sync::lock;
 
-/// Reads what the last run has learned.
+/// Reads the results of the last run.
 pub(crate) struct LifecycleReport {
     pub(crate) scope: Scope,
     pub(crate) nodes: Arc<Cache<Node>>,

@@ -20,7 +20,7 @@ use crate::kube::writer::{Apply, Part, Target, WriteError};
 const ATTEMPTS: u32 = 5;
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Writes the taints that `plan` wants; None from it means that they are right. No request is made then, and none
+/// Writes the taints of `plan`; None from it means that they are right. No request is made then, and none
 /// before the first write.
 pub async fn write_taints(
     apply: &Apply,

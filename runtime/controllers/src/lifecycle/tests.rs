@@ -1,4 +1,4 @@
-//! How often the cloud is asked, with time under control. What happens to Nodes is told on a real API server in
+//! How often the cloud is called, with time under control. What happens to Nodes is tested on a real API server in
 //! `tests/suite`.
 
 use cloudwit_model::{Cloud as _, Evidence, Failure, Instance, Presence};

@@ -1,11 +1,11 @@
-//! Metrics of the route controller (`controllers/route/metrics.go`, `spec/route-controller.md`, section 8).
+//! Metrics of the route controller (`controllers/route/metrics.go`).
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Why routes were looked at.
+/// Why routes were checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trigger {
     /// It was time again.
@@ -68,7 +68,7 @@ impl RouteMetrics {
         );
         registry.register(
             "cloudwit_routes_ignored",
-            "Routes of the last list that were ignored: their destination is no CIDR",
+            "Routes of the last list that were ignored: their destination is not a CIDR",
             metrics.ignored.clone(),
         );
         metrics

@@ -15,7 +15,7 @@ use thiserror::Error;
 /// So many addresses are named in a message.
 const SHOWN: usize = 16;
 
-/// The kubelet was told an address that does not fit what the cloud offers.
+/// The kubelet's `--node-ip` does not fit what the cloud offers.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum AddressError {
     /// The annotation does not parse.
@@ -26,7 +26,7 @@ pub enum AddressError {
         /// What is wrong.
         problem: &'static str,
     },
-    /// The cloud does not know this address.
+    /// The cloud does not list this address.
     #[error(
         "the annotation alpha.kubernetes.io/provided-node-ip names the address {wanted}, which the \
          cloud does not list for this machine; it lists {offered}"
@@ -39,7 +39,7 @@ pub enum AddressError {
     },
 }
 
-/// The addresses the Node shall have; None when the cloud tells none, which leaves the Node's as they are.
+/// The addresses the Node shall have; None when the cloud reports none, which leaves the Node's as they are.
 ///
 /// `provided` is the value of the annotation, when the Node has it.
 pub fn wanted(
@@ -56,7 +56,7 @@ pub fn wanted(
             .map(|address| node_address(address.kind.as_str(), &address.value)),
     );
     if let Some(provided) = provided {
-        // Also where the cloud tells no address: then the one the kubelet was told is not among them.
+        // Also where the cloud reports no address: then the kubelet's `--node-ip` is not among them.
         check_provided(&wanted, provided)?;
     }
     if wanted.is_empty() {

@@ -26,7 +26,7 @@ use crate::sync::lock;
 /// batching.
 const LOOKUPS_IN_FLIGHT: usize = 4;
 
-/// Full look-ups: one is written while the next is asked for. What is known of each of their Nodes is held until that Node is written, a
+/// Full look-ups: one is written while the next is requested. What is known of each of their Nodes is held until that Node is written, a
 /// kilobyte and more, so four thousand instead of two would be megabytes in a wave.
 const FULL_LOOKUPS_IN_FLIGHT: usize = 2;
 
@@ -35,12 +35,12 @@ const FULL_LOOKUPS_IN_FLIGHT: usize = 2;
 struct NotYet {
     cause: Cause,
     retry: Retry,
-    /// Whether it is told at the first time.
+    /// Whether it is reported at the first time.
     at_once: bool,
 }
 
 impl NotYet {
-    /// Nobody should have to wait for the next attempt to learn that the credentials are wrong.
+    /// Wrong credentials are reported without waiting for the next attempt.
     fn because(cause: Cause, retry: Retry) -> Self {
         Self {
             cause,
@@ -142,7 +142,7 @@ impl CloudNode {
             .await;
     }
 
-    /// Those that no provider can be asked about are told why.
+    /// Nodes without a provider to call get an Event with the reason.
     async fn reject_strays(&self, nodes: Vec<Job>) -> Vec<Job> {
         let (mut left, mut strays) = (Vec::new(), Vec::new());
         let stray = self.context.scope.stray();
@@ -213,7 +213,7 @@ impl CloudNode {
             Ok(Initialised::Moot | Initialised::DryRun) => {}
             Err(error) => {
                 let why = NotYet {
-                    // Somebody has to mend the provider, so nobody should have to wait for the third try.
+                    // Only an operator can fix the provider, so it is reported before the third try.
                     at_once: matches!(error, InitError::Identity(_)),
                     ..NotYet::because(Cause::new(error.kind(), error.to_string()), error.retry())
                 };
@@ -285,7 +285,7 @@ impl CloudNode {
             let told = lock(&self.waiting).about(taken.key(), Instant::now());
             let told = told.map(|told| told.cause.reason).unwrap_or_default();
             let Context { apply, nodes, .. } = &self.context;
-            // One that carries an id may be another cloud controller's: it is told of, and not touched.
+            // One that carries an id may be another cloud controller's: it is reported, and not touched.
             let is_others = stray && provider_id(&node).is_some();
             if !is_others && let Err(error) = write_waiting(apply, nodes, &node, &told).await {
                 debug!(node = %taken.key(), %error, "failed to annotate Node with what it waits for");

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Differences from upstream (`spec/node-controller.md` 15): many Nodes share a cloud call (N1), a Node whose machine
-//! the cloud does not know (yet) is tried again with backoff (N9), a failing initialisation shows as a Warning Event
+//! the cloud does not have (yet) is tried again with backoff (N9), a failing initialisation shows as a Warning Event
 //! (N7), a label the API server would refuse is dropped with a Warning instead of blocking the Node for ever (N8),
 //! addresses are written before the taint goes (N5). Only Nodes of this provider are touched: those whose provider id
 //! has one of its prefixes, and those without an id.
@@ -77,7 +77,7 @@ impl CloudNode {
             Change::Deleted(node) => {
                 lock(&forgets).done(key);
                 machines.forget(node.metadata.uid.as_deref().unwrap_or_default());
-                // Looked at once more, which ends a pause or follows work in progress, and forgets it for good.
+                // Checked once more, which ends a pause or follows work in progress, and drops it.
                 if adds.state(key).is_some() {
                     adds.add(key.clone());
                 }
@@ -142,7 +142,7 @@ impl CloudNode {
         taken.finish(outcome);
     }
 
-    /// A new provider, configuration or secret may know what the last one did not.
+    /// A new provider, configuration or secret may succeed where the last one did not.
     async fn retry_after_swaps(&self) {
         let try_all = || {
             let waiting = lock(&self.waiting).keys();

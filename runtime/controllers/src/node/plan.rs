@@ -27,9 +27,9 @@ pub struct Release {
     pub dropped: Vec<Dropped>,
 }
 
-/// The addresses to write; None when the Node has them or the cloud tells none.
+/// The addresses to write; None when the Node has them or the cloud reports none.
 ///
-/// An error means that the address the kubelet was told does not fit: then nothing of the Node may be written.
+/// An error means that the kubelet's `--node-ip` does not fit: then nothing of the Node may be written.
 pub fn plan_addresses(node: &Node, instance: &Instance) -> Result<Option<Vec<NodeAddress>>, AddressError> {
     let current = view::addresses(node);
     let provided = view::annotation(node, PROVIDED_NODE_IP);
@@ -62,7 +62,7 @@ const ID_BYTES: usize = 100;
 
 /// The provider id to write; None when the Node has one already. A provider without prefixes may give out any id, as upstream.
 ///
-/// An error means that nothing of the Node may be written: the answer may be about somebody else's machine.
+/// An error means that nothing of the Node may be written: the answer may be about a foreign machine.
 pub fn plan_identity(
     node: &Node,
     instance: &Instance,
@@ -105,7 +105,7 @@ pub fn plan_labels(node: &Node) -> Labels {
     labels::reconciled(&node.labels)
 }
 
-/// Whether the Node is initialised and still carries the annotation that says why it is not: somebody else took the taint away.
+/// Whether the Node is initialised and still carries the annotation that says why it is not: the taint was removed by others.
 pub fn waits_in_vain(node: &Node) -> bool {
     !view::has_taint(node, UNINITIALIZED) && view::annotation(node, WAITING).is_some()
 }

@@ -19,7 +19,7 @@ use crate::options::Controller;
 use crate::queue::span;
 use crate::sync::lock;
 
-/// How often a page of the refresh is tried again when the cloud asks to slow down.
+/// How often a page of the refresh is tried again when the cloud throttles.
 const PAGE_ATTEMPTS: u32 = 3;
 
 /// Nodes about which there was no answer, and why.
@@ -48,7 +48,7 @@ impl CloudNode {
         }
     }
 
-    /// Looks a page up, and again after the advised pause when the cloud asks to slow down. False when there was no answer about some.
+    /// Looks a page up, and again after the advised pause when the cloud throttles. False when there was no answer about some.
     async fn refresh_page(&self, page: &[Arc<Node>], span: &Span) -> bool {
         let (mut page, mut complete) = (page.to_vec(), true);
         for attempt in 1..=PAGE_ATTEMPTS {
@@ -98,7 +98,7 @@ impl CloudNode {
         }
     }
 
-    /// `owner` tells the provider's own Nodes, and is the provider.
+    /// `owner` selects the provider's own Nodes, and is the provider.
     async fn refresh_node(
         &self,
         node: Arc<Node>,
@@ -113,7 +113,7 @@ impl CloudNode {
             }
         };
         let Some(instance) = presence.instance() else { return };
-        // The look-up took its time: plan on what the cache knows now.
+        // The look-up took its time: plan on what is cached now.
         let Some(current) = self
             .context
             .nodes

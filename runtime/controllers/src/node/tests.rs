@@ -1,5 +1,5 @@
-//! How often the cloud is asked, with time under control. What happens to Nodes is
-//! told on a real API server in `tests/suite`.
+//! How often the cloud is called, with time under control. What happens to Nodes is
+//! tested on a real API server in `tests/suite`.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -134,7 +134,7 @@ async fn nothing_is_remembered_about_nodes_that_are_gone() {
     assert_eq!(cloud.count(), calls, "and nobody was asked about the others");
 }
 
-/// The Node is deleted while the cloud is asked about it: what the attempt notes afterwards is forgotten as well.
+/// The Node is deleted while the cloud is called about it: what the attempt notes afterwards is dropped as well.
 #[tokio::test(start_paused = true)]
 async fn node_that_goes_during_its_attempt_is_dropped() {
     let cloud = FakeCloud::new(Ok(absent()));
@@ -243,7 +243,7 @@ async fn outcomes(cloud: Arc<FakeCloud>, nodes: Vec<Node>, time: Duration) -> Ou
 #[tokio::test(start_paused = true)]
 async fn one_odd_machine_costs_its_node_and_no_other() {
     let per_node = FakeCloud::new(Ok(crate::testing::running("sim://x")));
-    let odd = Err(Failure::Other("the address \"pending\" is no IP address".into()));
+    let odd = Err(Failure::Other("the address \"pending\" is not an IP address".into()));
     lock(&per_node.known).insert("n7".into(), odd);
     let whole_call = FakeCloud::new(Ok(crate::testing::running("sim://x")));
     lock(&whole_call.faulty).insert("n7".into());
@@ -274,7 +274,7 @@ async fn one_odd_machine_costs_no_other_node_its_refresh() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn node_of_no_provider_is_told_of_and_not_touched() {
+async fn node_of_no_provider_is_reported_and_unchanged() {
     let cloud = FakeCloud::new(Ok(crate::testing::running("sim://n0")));
     let mut strange = tainted(1);
     strange[0].spec.get_or_insert_default().provider_id = Some("aws:///eu/i-1".into());

@@ -1,4 +1,4 @@
-//! What the CSI plugin on each machine has to know, written onto its Node: so no machine needs the cloud's credentials.
+//! CSI annotation of each Node for the plugin on its machine, which needs no cloud credentials then.
 //!
 //! ```text
 //!   initialised Node without the annotation, each refresh period, swap --> queue --> all that wait together --> `VolumeCloud::volume_nodes`
@@ -109,7 +109,7 @@ impl VolumeNodes {
         jobs
     }
 
-    /// Asks about as many together as the provider takes. Of those it faults on, each half is asked about alone. False when there was no answer
+    /// Looks up as many together as the provider takes. Of those it faults on, each half is looked up alone. False when there was no answer
     /// about some.
     async fn annotate(&self, jobs: Vec<Job>) -> bool {
         let cloud = &*self.volumes.cloud;
@@ -181,7 +181,7 @@ fn postpone(jobs: Vec<Job>, why: &str, retry: Retry) {
     jobs.into_iter().for_each(|(taken, _)| postpone_one(taken, why, retry));
 }
 
-/// The first failure is told, the others are counted by the queue.
+/// The first failure is logged, the others are counted by the queue.
 fn postpone_one(taken: Taken, why: &str, retry: Retry) {
     let node = taken.key();
     if taken.failures() == 0 {
@@ -196,7 +196,7 @@ fn is_initialised(node: &Node) -> bool {
     !has_taint(node, UNINITIALIZED) && provider_id_text(node).is_some()
 }
 
-/// Whether a Node may have to be annotated after this change: it is initialised now, or its annotation is gone. One that somebody changed is put
+/// Whether a Node may have to be annotated after this change: it is initialised now, or its annotation is gone. One that was changed is put
 /// right by the next refresh; to follow changes would be to follow our own.
 fn is_work(change: &Change<'_, Node>) -> bool {
     let Some(node) = change.current().filter(|node| is_initialised(node)) else {

@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 pub enum Initialised {
     /// The taint is gone; these labels of the cloud were not set.
     Yes(Vec<Dropped>),
-    /// Nothing was left to do: somebody else took the taint away, or the Node is gone or was replaced.
+    /// Nothing was left to do: the taint was removed by others, or the Node is gone or was replaced.
     Moot,
     /// In a dry run.
     DryRun,
@@ -47,7 +47,7 @@ pub enum Initialised {
 /// Why a Node was not initialised.
 #[derive(Debug, Error)]
 pub enum InitError {
-    /// The address the kubelet was told does not fit.
+    /// The kubelet's `--node-ip` does not fit.
     #[error(transparent)]
     Address(#[from] AddressError),
     /// The machine's id is not one to be written.
@@ -78,7 +78,7 @@ impl InitError {
     }
 }
 
-/// Writes what `provider` knows about a Node's machine and takes the taint away. The cloud is not asked again, however
+/// Writes the data of a Node's machine and removes the taint. The cloud is not called again, however
 /// many conflicts there are.
 pub async fn initialise(
     apply: &Apply,

@@ -1,4 +1,6 @@
-//! What an operator can set. Defaults are upstream's (`spec/flags-and-process.md`) except where a comment says why not.
+//! Options of the controllers.
+//!
+//! Defaults are upstream's (`spec/flags-and-process.md`) except where a comment says why not.
 
 pub(crate) mod classes;
 pub(crate) mod tagging;
@@ -187,7 +189,7 @@ impl Default for LifecycleOptions {
 pub struct ServiceOptions {
     /// Services that are worked on at the same time.
     pub concurrent_syncs: usize,
-    /// About how often the cloud is asked whether a finished load balancer is still there, with the address it had; none:
+    /// Period of the drift check: whether a finished load balancer is still in the cloud, with the address it had; none:
     /// never, as upstream (`spec/service-controller.md`, S3).
     pub drift_period: Option<Duration>,
     /// At most so many of these looks in a minute, for all Services together. Where there are more Services than that, the
@@ -250,7 +252,7 @@ pub struct Options {
     pub start_interval: Duration,
     /// How often the provider's identity is compared, since a swap lets failed work be tried again at once.
     pub swap_check_period: Duration,
-    /// No pause of an object that failed is longer than this, but for those that the cloud asks for; none: as upstream, 1000 s for Nodes and
+    /// No pause of an object that failed is longer than this, but for those that the cloud sets; none: as upstream, 1000 s for Nodes and
     /// 300 s for Services and routes.
     pub max_retry_pause: Option<Duration>,
     /// Decide everything and write nothing: what would be written is logged and counted.

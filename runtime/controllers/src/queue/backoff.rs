@@ -57,7 +57,7 @@ impl Backoff {
         ..Self::SERVICE
     };
 
-    /// The same with no pause longer than this, `--max-retry-pause`. What the cloud itself asks for stays.
+    /// The same with no pause longer than this, `--max-retry-pause`. What the cloud itself sets stays.
     #[must_use]
     pub fn at_most(self, longest: Option<Duration>) -> Self {
         let longest = longest.unwrap_or(Duration::MAX);

@@ -2,7 +2,7 @@
 //!
 //! In four sentences: a key waits at most once, however often it is added; of several requests for a key the earliest
 //! wins; a key is never worked on twice at once, and a request during the work comes after it; a failing key pauses
-//! longer each time, a key that asked to be called later does not.
+//! longer each time, a key that was requeued for a given time does not.
 //!
 //! [`Queue::take_batch`] hands out all keys that are ready, so one cloud call can serve them together.
 
@@ -32,7 +32,7 @@ use crate::sync::lock;
 /// How work on a key ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Nothing is left to do; its failures are forgotten.
+    /// Nothing is left to do; its failures are dropped.
     Done,
     /// It comes back as the class says.
     Retry(Retry),
@@ -63,12 +63,12 @@ impl Queue {
         }
     }
 
-    /// Wants the key worked on now.
+    /// Schedules the key now.
     pub fn add(&self, key: impl Into<Key>) {
         self.shared.schedule(key.into(), Instant::now());
     }
 
-    /// Wants all of these worked on now. Who takes the first sees all others.
+    /// Schedules all of these now. Who takes the first sees all others.
     pub fn add_all(&self, added: impl IntoIterator<Item = Key>) {
         let now = Instant::now();
         let mut keys = lock(&self.shared.keys);
@@ -77,12 +77,12 @@ impl Queue {
         self.shared.changed.notify_waiters();
     }
 
-    /// Wants the key worked on after this time. Not a failure.
+    /// Schedules the key after this time. Not a failure.
     pub fn after(&self, key: impl Into<Key>, pause: Duration) {
         self.shared.schedule(key.into(), Instant::now() + pause);
     }
 
-    /// Wants all keys that wait after a failure worked on now, because its cause may be gone. Their failures still count.
+    /// Schedules all keys that wait after a failure now, because its cause may be gone. Their failures still count.
     pub fn retry_failed_now(&self) {
         lock(&self.shared.keys).schedule_failed(Instant::now());
         self.shared.changed.notify_waiters();
@@ -205,7 +205,7 @@ impl QueueShared {
     }
 }
 
-/// A key that is being worked on. Nobody else gets it until [`finish`](Self::finish); dropping it counts as a failure.
+/// A key that is being worked on. No other worker gets it until [`finish`](Self::finish); dropping it counts as a failure.
 #[must_use]
 pub struct Taken {
     key: Key,

@@ -1,10 +1,10 @@
-//! Cause of a failure: its kind, and the words of who refused. What fails for one cause is told as one thing.
+//! Cause of a failure: its kind and text. Failures of one cause are reported as one.
 
 use std::sync::Arc;
 
 use cloudwit_model::{CloudError, Failure};
 
-/// Whose failure it is, and who can mend it. Closed, since people and programs tell outages from mistakes by it.
+/// Whose failure it is, and who can mend it. Closed, since people and programs distinguish outages from mistakes by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CauseKind {
     /// The cloud is unreachable or failed.
@@ -17,9 +17,9 @@ pub enum CauseKind {
     ApiServer,
     /// The cloud throttles requests.
     RateLimited,
-    /// Anything else that the cloud answers: a machine it does not know, a quota, a conflict.
+    /// Anything else that the cloud answers: a machine not found, a quota, a conflict.
     Cloud,
-    /// The object asks for what can never be.
+    /// The object is invalid.
     Object,
     /// Nothing has failed: the cloud works on it.
     Pending,
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_outage_is_told_from_a_mistake() {
+    fn outage_and_mistake_are_different_causes() {
         let kind = |failure: Failure| Cause::from(&CloudError::from(failure)).kind;
         assert_eq!(kind(Failure::Unavailable(Reason::default())), CauseKind::Unavailable);
         assert_eq!(kind(Failure::Invalid(Reason::default())), CauseKind::Object);

@@ -76,7 +76,7 @@ impl Explain {
         }
     }
 
-    /// Whether this process has something to say: it knows the cluster, and a controller works. Not so while it starts, and not in a
+    /// Whether this process can explain: its caches are full, and a controller works. Not so while it starts, and not in a
     /// replica that does not lead.
     pub fn is_ready(&self) -> bool {
         !self.reports.is_empty() && self.nodes.is_synced() && self.services.is_synced()
@@ -134,7 +134,7 @@ pub fn times(tries: u32) -> String {
     }
 }
 
-/// When work on a key goes on.
+/// When work on a key continues.
 pub fn next_try(state: Option<KeyState>) -> String {
     match state.map(|state| state.place) {
         Some(KeyPlace::Waiting(pause)) => format!("Next try in {}.", span(pause)),

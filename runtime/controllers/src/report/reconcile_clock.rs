@@ -1,4 +1,4 @@
-//! Heartbeats of a loop without a queue: tells a hanging loop from a busy one.
+//! Heartbeats of a loop without a queue: distinguishes a hanging loop from a busy one.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};

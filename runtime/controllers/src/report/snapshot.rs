@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A controller of each provider registers one [`Report`], which reads the controller's own state when it is called: nothing is collected in
-//! advance, so an answer costs nothing until it is wanted and can never be older than the question. Times are spans that end now.
+//! advance, so a report costs nothing until it is read and is never older than the request. Times are spans that end now.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -43,7 +43,7 @@ pub trait Report: Send + Sync {
         None
     }
 
-    /// Routes that Nodes want, and how many of them are there; none where it makes no routes or has not compared them yet.
+    /// Desired routes, and how many of them are there; none where it makes no routes or has not compared them yet.
     fn routes(&self) -> Option<Routes> {
         None
     }

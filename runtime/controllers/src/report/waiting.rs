@@ -69,7 +69,7 @@ impl FailedAttempts {
         due
     }
 
-    /// The next attempt is far away, so it has to be told now. Answers whether it was not told before.
+    /// The next attempt is far away, so it has to be reported now. Returns whether it was not reported before.
     pub fn is_first_report(&mut self, key: &str, now: Instant) -> bool {
         let Some(wait) = self.nodes.get_mut(key).filter(|wait| wait.told.is_none()) else {
             return false;

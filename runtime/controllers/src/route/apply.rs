@@ -1,4 +1,4 @@
-//! Applies route changes in as few calls as possible; failed ones are remembered.
+//! Applies route changes in as few calls as possible; failed ones are kept.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ pub(crate) struct Applied {
 }
 
 impl NodeRoute {
-    /// Makes the changes, in as few calls as possible, and remembers those that failed.
+    /// Makes the changes, in as few calls as possible, and keeps those that failed.
     pub(crate) async fn apply(&mut self, changes: &[RouteChange]) -> Applied {
         let mut applied = Applied::default();
         for batch in batches(changes, BATCH) {
@@ -186,7 +186,7 @@ impl Left {
     }
 }
 
-/// One result for each change that was asked for; a provider that answers fewer has failed at the rest.
+/// One result for each change that was requested; a provider that answers fewer has failed at the rest.
 fn results(answers: Vec<Result<(), Failure>>, expected: usize) -> Vec<Result<(), CloudError>> {
     let missing = || Err(Failure::Other("the provider gave no answer for this route".into()).into());
     let answers = answers.into_iter().map(|answer| answer.map_err(CloudError::from));

@@ -1,7 +1,7 @@
 //! The condition `NetworkUnavailable` of a Node, which says whether its Pods can be reached.
 //!
 //! Pure. Words: `spec/route-controller.md`, section 6. One difference: upstream renews `lastTransitionTime` with every write; here it
-//! moves only when the status flips, as the API conventions say, so that it tells since when.
+//! moves only when the status flips, as the API conventions say, so that it shows since when.
 
 use k8s_openapi::api::core::v1::NodeCondition;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
@@ -34,7 +34,7 @@ pub fn condition_patch(node: &Node, routes_created: bool, now: &Time) -> Option<
     Some(json!({ "status": { "conditions": [condition] } }))
 }
 
-/// Whether the Node was told that it has all its routes, by this process or one before.
+/// Whether the Node's condition says that it has all its routes, by this process or one before.
 pub fn has_routes(node: &Node) -> bool {
     let (status, reason, _) = words(true);
     condition(node).is_some_and(|current| current.status == status && current.reason.as_deref() == Some(reason))

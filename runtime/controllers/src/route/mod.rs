@@ -54,7 +54,7 @@ const SPACING: Duration = Duration::from_secs(5);
 /// The periodic look is never rarer than this (unless `--route-reconciliation-period` is longer).
 pub const QUIET_PERIOD: Duration = Duration::from_secs(300);
 
-/// Lists in a row that failed before Nodes are told.
+/// Consecutive failed lists before Nodes get an Event.
 const FAILURES_BEFORE_EVENT: u32 = 3;
 
 /// Why the controller cannot run with these options; none when it can. Upstream ends the process for a missing `--cluster-cidr`,
@@ -134,7 +134,7 @@ pub(crate) struct NodeRoute {
     backoff: Backoff,
     /// The last plan, for the question which Nodes have all their routes.
     plan: RoutePlan,
-    /// What is wrong, for those who ask.
+    /// Current troubles, for reports.
     troubles: Arc<Mutex<RouteTroubles>>,
     notices: Notices,
     /// Lists in a row that failed.
@@ -142,7 +142,7 @@ pub(crate) struct NodeRoute {
     /// Periodic looks in a row that found nothing to do.
     quiet: u32,
     next_list: Instant,
-    /// Node changes wait until then: passes keep their distance, and a cloud that asked for a pause gets it.
+    /// Node changes wait until then: passes keep their distance, and a pause set by the cloud is kept.
     earliest_pass: Instant,
 }
 

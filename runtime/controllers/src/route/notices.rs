@@ -18,7 +18,7 @@ use crate::route::plan::{Refusal, waits};
 /// So many of the routes that are left out are named in the log.
 const IGNORED_IN_LOG: usize = 10;
 
-/// What was logged or told, and has not changed since.
+/// What was logged or reported, and has not changed since.
 pub(super) struct Notices {
     pub(super) events: Recorder,
     nodes: Arc<Cache<Node>>,
@@ -75,7 +75,7 @@ impl Notices {
             let some: Vec<&str> = routes.iter().take(IGNORED_IN_LOG).map(String::as_str).collect();
             warn!(
                 routes = routes.len(),
-                "listed routes ignored: destination is no CIDR: {}",
+                "listed routes ignored: destination is not a CIDR: {}",
                 some.join(", ")
             );
         }

@@ -1,6 +1,6 @@
 //! Which routes the cloud should have, compared with those it has.
 //!
-//! Pure: cluster ranges, Nodes and listed routes in, a [`RoutePlan`] out. `route` applies its changes in batches and asks the plan
+//! Pure: cluster ranges, Nodes and listed routes in, a [`RoutePlan`] out. `route` applies its changes in batches and checks the plan
 //! afterwards which Nodes have all their routes; `route::condition` turns that into conditions.
 //! Rules: `spec/route-controller.md`, sections 4 and 5, with weak spots R3 (CIDRs are compared as networks), R4 (a route that is
 //! in the way goes before the new one comes), R5 (nothing outside the cluster's ranges is made or deleted) and R7 (a
@@ -24,7 +24,7 @@ use crate::work::step;
 pub struct RouteChange {
     /// The destination.
     pub network: IpNet,
-    /// Routes that are in the way or not wanted any more.
+    /// Routes that are in the way or no longer desired.
     pub delete: Vec<Route>,
     /// The route that is missing.
     pub create: Option<NewRoute>,
@@ -43,7 +43,7 @@ pub struct Refusal {
     pub reason: String,
 }
 
-/// The difference between the routes that are wanted and those that exist.
+/// The difference between the desired routes and those that exist.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RoutePlan {
     /// By destination; empty when all is well.
@@ -71,8 +71,8 @@ impl RoutePlan {
         nodes.map(complete).collect()
     }
 
-    /// Keeps to these Nodes: the others are nobody's, or of a provider that sets no routes, and how they reach their Pods is not ours to
-    /// say. Routes that are in the way of nothing that is wanted still go.
+    /// Keeps to these Nodes: the others have no owner, or a provider that sets no routes, and how they reach their Pods is not ours to
+    /// say. Other undesired routes are still deleted.
     pub fn leave_to_others(&mut self, ours: &BTreeSet<&str>) {
         for change in &mut self.changes {
             if change
@@ -90,7 +90,7 @@ impl RoutePlan {
     }
 }
 
-/// Whether all of this destination lies in one of the cluster's ranges. Upstream asks for the first or the last address only,
+/// Whether all of this destination lies in one of the cluster's ranges. Upstream checks the first or the last address only,
 /// so it deletes routes that merely overlap.
 pub fn responsible(cluster: &[IpNet], network: &IpNet) -> bool {
     cluster.iter().any(|range| range.contains(network))
@@ -140,10 +140,10 @@ struct Claim<'a> {
     served: bool,
 }
 
-/// A Node as routes know it.
+/// A Node's fields that routes depend on.
 struct SeenNode {
     view: NodeRef,
-    /// Its addresses, once they are asked for: most clouds route to machines and not to addresses.
+    /// Its addresses, once they are requested: most clouds route to machines and not to addresses.
     reached_at: OnceCell<HashSet<Hop>>,
 }
 
@@ -227,7 +227,7 @@ fn wanted<'a>(nodes: impl IntoIterator<Item = &'a Node>, existing: &Existing<'_>
             .unwrap_or_default();
         for range in ranges {
             let Ok(network) = range.parse::<IpNet>() else {
-                plan.refused.push(refusal(node, range, "it is no CIDR".into()));
+                plan.refused.push(refusal(node, range, "it is not a CIDR".into()));
                 continue;
             };
             let network = network.trunc();
@@ -353,7 +353,7 @@ pub fn batches(changes: &[RouteChange], size: usize) -> Vec<&[RouteChange]> {
     batches
 }
 
-/// What an update of a Node has to change before routes are looked at: Pod ranges or addresses (`spec/route-controller.md`, section 3.2),
+/// What an update of a Node has to change before routes are checked: Pod ranges or addresses (`spec/route-controller.md`, section 3.2),
 /// or whether it waits for its initialisation.
 pub fn concerns_routes(old: &Node, new: &Node) -> bool {
     let ranges = |node: &Node| {

@@ -1,7 +1,7 @@
 //! Route changes that failed or are pending, each with its own backoff and tokens.
 //!
 //! Pure but for the clock that is handed in. A full pass leaves them alone until their time has come, and the loop tries them alone
-//! when it has, without listing anything: one route that the cloud refuses costs nobody else a call.
+//! when it has, without listing anything: one route that the cloud refuses costs no other a call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -89,7 +89,7 @@ impl RouteRetries {
     }
 
     /// What of a new plan is to be tried now: all but changes that failed just so and whose time has not come. Failures that
-    /// the plan does not know any more are forgotten.
+    /// the plan no longer has are dropped.
     pub fn admit(&mut self, planned: &[RouteChange], now: Instant) -> Vec<RouteChange> {
         let known: BTreeSet<&IpNet> = planned.iter().map(|change| &change.network).collect();
         self.attempts.retain(|network, _| known.contains(network));
@@ -101,7 +101,7 @@ impl RouteRetries {
         planned.iter().filter(|change| !waits(change)).cloned().collect()
     }
 
-    /// The changes whose time has come. One that is not wanted any more is dropped; the next pass sees what is.
+    /// The changes whose time has come. One that is no longer desired is dropped; the next pass sees what is.
     pub fn due(&mut self, now: Instant, still_wanted: impl Fn(&RouteChange) -> bool) -> Vec<RouteChange> {
         self.attempts
             .retain(|_, attempt| attempt.due > now || still_wanted(&attempt.change));
@@ -142,7 +142,7 @@ impl RouteRetries {
         let former = self.attempts.get(&change.network);
         let pending_since = former.and_then(|attempt| attempt.pending_since).unwrap_or(now);
         let failures = former.map_or(0, |attempt| attempt.failures);
-        // A pause that the cloud asked for is no failure.
+        // A pause that the cloud set is no failure.
         let failures = if matches!(retry, Retry::After(_)) {
             failures
         } else {
@@ -185,7 +185,7 @@ impl RouteRetries {
     }
 }
 
-/// Whether Nodes have not changed such that a failed change would now do harm. What is wanted instead comes with the next pass.
+/// Whether Nodes have not changed such that a failed change would now do harm. The next pass makes the desired change.
 pub fn still_wanted(change: &RouteChange, node: impl Fn(&str) -> Option<Arc<Node>>) -> bool {
     let has_range = |node: &Node| {
         let ranges = node

@@ -1,4 +1,4 @@
-//! When the route controller lists, and which failed changes it still wants.
+//! When the route controller lists, and which failed changes it retries.
 
 use cloudwit_model::{NewRoute, NodeRef, Route};
 use ipnet::IpNet;

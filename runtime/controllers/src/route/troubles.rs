@@ -20,7 +20,7 @@ use crate::route::retries::RouteRetries;
 pub enum Failed {
     /// A route to the Pod range could not be created.
     Create,
-    /// A route that is in the way or not wanted any more could not be deleted.
+    /// A route that is in the way or no longer desired could not be deleted.
     Delete,
 }
 
@@ -33,7 +33,7 @@ pub struct FailedChange {
     pub range: String,
     /// The provider's words.
     pub reason: Arc<str>,
-    /// How often it has failed in a row; pauses that the cloud asked for do not count.
+    /// How often it has failed in a row; pauses that the cloud set do not count.
     pub failures: u32,
     /// Whether the cloud works on it and nothing failed.
     pub pending: bool,
@@ -272,7 +272,7 @@ mod tests {
                 node: "other".into(),
                 uid: String::new(),
                 range: "x".into(),
-                reason: "it is no CIDR".into(),
+                reason: "it is not a CIDR".into(),
             }],
             ..RoutePlan::default()
         };
@@ -288,7 +288,7 @@ mod tests {
         };
         assert_eq!(of("old").failed, [failed(Failed::Delete)]);
         assert_eq!(of("new").failed, [failed(Failed::Create)]);
-        assert_eq!(of("other").refused, [("x".to_owned(), "it is no CIDR".to_owned())]);
+        assert_eq!(of("other").refused, [("x".to_owned(), "it is not a CIDR".to_owned())]);
         let kinds = troubles
             .nodes()
             .into_iter()

@@ -8,7 +8,7 @@
 //!
 //! Upstream never checks (weak spot S3). A check costs one `get` and goes through the Service's key, so that it overlaps with no other call.
 //! What `get` shows is all that is compared here: that the load balancer exists, and its ingress points. Ports, members and the like are
-//! only known to the provider, so every sixth check that finds nothing goes on with an `ensure`, which costs reads where
+//! only known to the provider, so every sixth check that finds nothing continues with an `ensure`, which costs reads where
 //! all is right (oracle/oci-cloud-controller-manager#196, kubernetes/cloud-provider-openstack#2962).
 
 use std::collections::{BTreeSet, HashSet};
@@ -24,7 +24,7 @@ use crate::sync::lock;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// When the load balancers are looked at next, in the order of their turns.
+/// When the load balancers are checked next, in the order of their turns.
 #[derive(Debug, Default)]
 pub(crate) struct DriftSchedule {
     turns: BTreeSet<(Instant, Key)>,
@@ -37,7 +37,7 @@ pub(crate) enum Turn {
     /// Its load balancer is finished, and it waits for nothing.
     Settled,
     /// It has something else to do. It keeps its turn: else one whose load balancer gets other nodes more often than once in a period would
-    /// never be looked at.
+    /// never be checked.
     Busy,
     /// It is gone.
     Gone,
@@ -52,7 +52,7 @@ impl DriftSchedule {
         }
     }
 
-    /// The Service whose turn it is, if there is one. Only those whose turn has come are asked for.
+    /// The Service whose turn it is, if there is one. Only those whose turn has come are requested.
     fn pick(&mut self, period: Duration, turn: impl Fn(&Key) -> Turn, now: Instant) -> Option<Key> {
         let mut gone = Vec::new();
         let mut picked = None;
@@ -78,7 +78,7 @@ impl DriftSchedule {
     }
 }
 
-/// Until when no load balancer is looked at, because the cloud asked for a pause.
+/// Until when no load balancer is checked, because the cloud set a pause.
 #[derive(Debug, Default)]
 pub(crate) struct DriftPause(Mutex<Option<Instant>>);
 

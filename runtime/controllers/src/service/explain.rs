@@ -61,7 +61,7 @@ pub fn balancer(
     })
 }
 
-/// Of a load balancer that only the Service's status knows of: this process has begun anew, or looks again after somebody changed it outside.
+/// Of a load balancer known from the Service's status alone: after a restart, or before it is checked after a change from outside.
 const UNCONFIRMED: &str = "the provider has not confirmed it yet";
 
 /// Where the load balancer is, says the Service's status; none when it says nothing.
@@ -120,7 +120,7 @@ fn finished(service: &Service, ensured: &Ensured) -> String {
     )
 }
 
-/// What is waited for, since when, why, and when it goes on.
+/// What is waited for, since when, why, and when it continues.
 fn work(record: &Record, otherwise: &str, queued: Option<KeyState>) -> String {
     let since = queued.map_or_else(String::new, |state| format!(" since {}", span(state.unfinished)));
     let tries = times(queued.map_or(0, |state| state.failures));

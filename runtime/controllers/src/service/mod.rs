@@ -9,7 +9,7 @@
 //! Services that wait for new targets share calls: a worker that takes one takes others with it (`targets::batch`).
 //!
 //! All work on one Service goes through its key, so ensure, update and delete of one load balancer never overlap (upstream's
-//! node worker does that, weak spot S4). A call that is not finished and a cloud that asks to slow down put the key aside without
+//! node worker does that, weak spot S4). A call that is not finished and a cloud that throttles put the key aside without
 //! holding a worker. What may be done is decided in `service::plan`; what was done is noted in the Service's [`Record`](state::Record).
 
 pub(crate) mod drift;
@@ -56,10 +56,10 @@ use crate::sync::lock;
 /// The only key of the node queue: a pass is always about all Services.
 const ALL_NODES: &str = "nodes";
 
-/// Steps for one Service in a row. Four are usual (finalizer, ensure, status, nodes); more mean that somebody undoes our writes.
+/// Steps for one Service in a row. Four are usual (finalizer, ensure, status, nodes); more mean that our writes are undone by others.
 const MAX_STEPS: usize = 10;
 
-/// A delete that fails is tried again at least this often, as upstream's resync does: somebody waits for it.
+/// A delete that fails is tried again at least this often, as upstream's resync does: a user waits for it.
 const CLEANUP_PAUSE: Duration = Duration::from_secs(30);
 
 /// Runs the controller: Services and Nodes are watched from the call on, work is done when it is polled.
@@ -136,9 +136,9 @@ pub(crate) struct ServiceLb {
     targets: TargetCache,
     /// Services that a node pass still waits for; the pass is over when the last one is dropped.
     passes: Mutex<BTreeMap<Key, Arc<Stopwatch>>>,
-    /// When the cloud may be asked again whether load balancers are still there.
+    /// When the next drift check is allowed.
     pub(crate) drift_pause: DriftPause,
-    /// Whose turn it is to be asked about.
+    /// Order of the drift checks.
     pub(crate) drift: Mutex<DriftSchedule>,
 }
 
@@ -175,7 +175,7 @@ impl ServiceLb {
         });
     }
 
-    /// Without a Service to look after there is nobody to tell: one that comes later gets the nodes of then.
+    /// Without a Service there is nothing to update: one that comes later gets the nodes of then.
     fn node_changed(&self, change: &Change<'_, Node>) {
         self.targets.changed(change);
         let now = Instant::now();
@@ -228,7 +228,7 @@ impl ServiceLb {
     /// failure, or for the cloud) are left alone: they get the nodes of then.
     fn node_pass(&self) {
         let pass = Arc::new(self.context.metrics.service.node_pass());
-        // Nobody was given nodes, nor is being given some at this moment.
+        // No load balancer has targets, and no update is in flight.
         if !self.records.any_touched() {
             return;
         }

@@ -1,6 +1,6 @@
 //! Whether a change of a Service concerns its load balancer, field by field.
 //!
-//! Pure; asked by `service::plan`. The order and the choice of fields are upstream's `needsUpdate`
+//! Pure; used by `service::plan`. The order and the choice of fields are upstream's `needsUpdate`
 //! (`spec/service-controller.md`, section 4). One difference: a list or map that is missing and one that is empty are the same here;
 //! upstream compares them deeply and calls the cloud for nothing.
 
@@ -14,7 +14,7 @@ use crate::service::plan::wants_balancer;
 /// The first field that differs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ServiceChange {
-    /// It started or stopped to want a load balancer.
+    /// It became or ceased to be of type LoadBalancer.
     Type,
     /// `spec.loadBalancerSourceRanges`.
     SourceRanges,
@@ -38,7 +38,7 @@ pub enum ServiceChange {
     IpFamilies,
 }
 
-/// What differs between two states of a Service that its load balancer has to know about; none when nothing does.
+/// What differs between two states of a Service as far as its load balancer depends on it; none when nothing does.
 ///
 /// Without effect, as upstream: labels, selector, cluster IPs, internal traffic policy, `ipFamilyPolicy`, node port allocation by itself,
 /// `publishNotReadyAddresses`, traffic distribution, finalizers, status, a deletion timestamp.

@@ -1,7 +1,7 @@
 //! Next step for the load balancer of one Service.
 //!
-//! Pure: from what the API server says ([`Service`]), what this process remembers ([`Record`]) and the nodes of the
-//! last pass ([`DatedSet`]) comes one [`Step`]. `service` carries the step out, notes the result in the record and asks again, until the
+//! Pure: from the object ([`Service`]), this process's record ([`Record`]) and the nodes of the
+//! last pass ([`DatedSet`]) comes one [`Step`]. `service` carries the step out, notes the result in the record and plans again, until the
 //! answer is [`Step::Nothing`] or a step has to wait.
 //!
 //! The record is only a memory of work that need not be repeated. Losing it (a restart, another leader) costs one idempotent
@@ -21,7 +21,7 @@ use crate::service::targets::DatedSet;
 pub enum Step {
     /// Put the cleanup finalizer on the Service. Comes before the first call to the cloud.
     AddFinalizer,
-    /// Create the load balancer or bring it to what the Service asks for.
+    /// Create the load balancer or bring it to the Service's spec.
     Ensure,
     /// Give it the new set of nodes.
     UpdateTargets,
@@ -49,7 +49,7 @@ pub fn dying(service: &Service) -> bool {
 
 /// Whether the Service carries our finalizer and no longer a reason for it.
 ///
-/// Upstream forgets to look at the class here, and so takes Services of other controllers over while they are deleted: the
+/// Upstream does not check the class here, and so takes Services of other controllers over while they are deleted: the
 /// finalizer is shared (weak spot S1).
 pub fn needs_cleanup(service: &Service, classes: &Classes) -> bool {
     has_cleanup_finalizer(service)

@@ -34,7 +34,7 @@ pub(super) struct Job {
 }
 
 impl TagController {
-    /// Changes the tags of all these in one call. Of those that the provider faults on, each half is asked about alone. False when there was no answer about some.
+    /// Changes the tags of all these in one call. Of those that the provider faults on, each half is looked up alone. False when there was no answer about some.
     pub(super) async fn change(&self, change: TagChange, jobs: Vec<Job>) -> bool {
         let mut open = vec![jobs];
         let mut complete = true;
@@ -129,7 +129,7 @@ impl TagController {
         let Job { taken, about, node } = job;
         let key = taken.key();
         lock(&self.waiting).done(key);
-        // A Node that went meanwhile is nobody's to be told of.
+        // A Node that went meanwhile needs no Event.
         let known = node.is_some() && self.context.nodes.get(key).is_some();
         let before = known
             .then(|| lock(&self.skipped).insert(key.clone(), why.into()))

@@ -1,4 +1,4 @@
-//! Tagging controller: machines of Nodes get the operator's tags, and lose them when their Node is gone.
+//! Tagging controller: tags machines of Nodes, untags them when their Node is gone.
 //!
 //! ```text
 //!   Node whose label lacks the tags' digest --> queue --> all that wait together --> `Cloud::change_tags` --> label with the digest

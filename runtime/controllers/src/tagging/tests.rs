@@ -284,7 +284,7 @@ async fn missing_machine_of_a_young_node_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn impossible_machine_is_asked_about_once_a_period() {
+async fn impossible_machine_is_tried_once_a_period() {
     let story = Story::start(Vec::new());
     lock(&story.cloud.untaggable).extend([
         ("bad".to_owned(), Failure::Invalid("no id of this cloud".into())),

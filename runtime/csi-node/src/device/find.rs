@@ -38,7 +38,7 @@ pub enum NotFound {
     /// Not attached yet, or no longer.
     #[error("no block device of this machine fits {0}")]
     None(String),
-    /// Which one cannot be told.
+    /// The device is ambiguous.
     #[error("several block devices fit {hints}: {devices}; none of them is used")]
     Several {
         /// What was looked for.

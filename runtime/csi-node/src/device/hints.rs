@@ -62,7 +62,7 @@ impl Hints {
                 "path" => read.paths.push(text),
                 "lun" => read
                     .luns
-                    .push(value.parse().map_err(|_| format!("{value:?} is no LUN"))?),
+                    .push(value.parse().map_err(|_| format!("{value:?} is not a LUN"))?),
                 _ => return Err(format!("the publish context has an unknown hint {key:?}")),
             }
         }

@@ -1,4 +1,4 @@
-//! The block device of a volume: hints of the cloud, what sysfs says of each device, and which one it is.
+//! Finds the block device of a volume by hints of the cloud and sysfs.
 //!
 //! `find` decides over what `scan` read, so that every rule is a row of a table in its tests.
 

@@ -13,7 +13,7 @@ use super::hints::Hints;
 use super::scan::{BlockDevice, scan};
 use crate::mounts::table::Number;
 
-/// How long a device may take to appear after the cloud has attached it. The kubelet asks again.
+/// How long a device may take to appear after the cloud has attached it. The kubelet retries.
 const APPEARS: Duration = Duration::from_secs(20);
 
 /// Between two looks.
@@ -98,7 +98,7 @@ impl Devices {
         Ok((device, path, file))
     }
 
-    /// Lets a SCSI device be asked for its size again; others tell of themselves.
+    /// Rescans the size of a SCSI device; other kinds report it by themselves.
     pub fn rescan(&self, device: &BlockDevice) {
         // Only SCSI devices have it.
         let _ = fs::write(self.sysfs.join("block").join(&device.name).join("device/rescan"), "1");

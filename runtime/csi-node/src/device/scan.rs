@@ -7,7 +7,7 @@ use std::path::Path;
 use super::vpd;
 use crate::mounts::table::Number;
 
-/// Devices that are looked at; a machine has tens.
+/// Devices that are checked; a machine has tens.
 const MOST: usize = 4096;
 
 /// Bytes of one attribute.

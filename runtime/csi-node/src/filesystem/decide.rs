@@ -14,7 +14,7 @@ pub enum Plan {
     Mount(FileSystem),
 }
 
-/// What is asked for, and what is known of the device.
+/// What is requested, and what is known of the device.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// The file system that the class names; none for whatever is there, else ext4.
@@ -40,7 +40,7 @@ pub fn decide(content: &Content, wanted: Wanted) -> Result<Plan, Status> {
             _ => Ok(Plan::Mount(*found)),
         },
         Content::Other(what) => refused(format!(
-            "the volume holds {what}, which is no file system of a volume; it is neither mounted nor formatted"
+            "the volume holds {what}, which is not a supported file system; it is neither mounted nor formatted"
         )),
         Content::Empty if !wanted.proven => refused(
             "the volume holds no file system, and it is not formatted since neither serial nor WWN proves that this device is the volume".to_owned(),
@@ -84,7 +84,7 @@ mod tests {
                 false,
                 Ok(Plan::Mount(FileSystem::Ext4)),
             ),
-            (&ext4, Some(FileSystem::Xfs), false, true, Err("not formatted anew")),
+            (&ext4, Some(FileSystem::Xfs), false, true, Err("not formatted again")),
             (&ext4, Some(FileSystem::Ext3), false, true, Err("set the fsType ext4")),
             (&luks, None, false, true, Err("crypto_LUKS")),
             (

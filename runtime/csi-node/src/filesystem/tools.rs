@@ -14,7 +14,7 @@ use crate::program::{self, Ended};
 /// Reads a few blocks.
 const LOOK: Duration = Duration::from_secs(60);
 
-/// Writes tables over the whole device, or reads them all: terabytes on slow disks take hours, and what is killed begins anew. The kubelet is told meanwhile that it
+/// Writes tables over the whole device, or reads them all: terabytes on slow disks take hours, and what is killed begins anew. The kubelet gets meanwhile that it
 /// is under way.
 const WORK: Duration = Duration::from_secs(12 * 3600);
 
@@ -84,7 +84,7 @@ enum Verdict {
     Sound,
     /// Errors, which it mended.
     Mended,
-    /// It could not look, such as at a device that is mounted elsewhere: the mount tells.
+    /// It could not check, such as a device that is mounted elsewhere: the mount will fail.
     Unchecked,
 }
 

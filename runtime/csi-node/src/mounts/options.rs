@@ -8,7 +8,7 @@ const MOST: usize = 64;
 /// The kernel takes one page.
 const LONGEST: usize = 4095;
 
-/// What the options ask for.
+/// Parsed options.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MountOptions {
     /// What any file system can be mounted with. Never [`MountFlags::RDONLY`].

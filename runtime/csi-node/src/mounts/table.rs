@@ -41,7 +41,7 @@ pub enum TableError {
     /// It is larger than any machine's.
     #[error("{MOUNTINFO} has more than {LARGEST} bytes")]
     Large,
-    /// Two looks in a row were never the same.
+    /// Two checks in a row were never the same.
     #[error("{MOUNTINFO} changes all the time")]
     Changes,
     /// A line is not as the kernel writes it.

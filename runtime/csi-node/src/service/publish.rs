@@ -72,7 +72,7 @@ fn publish_mount(
     Ok(())
 }
 
-/// The device itself at a file. The kernel asks no mount whether a device may be written to: the kubelet gives the container the right to read alone.
+/// The device itself at a file. The kernel checks no mount for writes to a device: the kubelet gives the container the right to read alone.
 fn publish_block(device: &OpenDevice, path: &Path, volume_use: &VolumeUse) -> Result<(), Status> {
     stage::proven(device)?;
     let table = Table::read()?;

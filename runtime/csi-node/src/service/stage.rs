@@ -70,7 +70,7 @@ pub(super) fn stage(plugin: &Plugin, request: NodeStageVolumeRequest) -> Result<
             None => return Ok(NodeStageVolumeResponse {}),
         },
     };
-    // A volume made of a snapshot may be larger than it was. One that cannot grow is as good as before; a claim that waits for growth is told by NodeExpandVolume.
+    // A volume made of a snapshot may be larger than it was. One that cannot grow is as good as before; a claim that waits for growth gets the error of NodeExpandVolume.
     if grows && !options.read_only {
         let grown = tools::grow(&device.path, &path, mounted);
         grown.unwrap_or_else(|error| warn!(path = %path.display(), %error, "file system not grown"));

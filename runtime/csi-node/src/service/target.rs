@@ -1,4 +1,4 @@
-//! Paths where volumes are seen: made, checked and removed. Never more than the empty entry itself is removed.
+//! Staging and target paths: created, checked, removed; only empty entries are removed.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io;
@@ -99,7 +99,7 @@ pub fn unmount(path: &Path) -> Result<bool, Status> {
 ///
 /// # Errors
 ///
-/// `FailedPrecondition` when something is in it: somebody wrote there while nothing was mounted.
+/// `FailedPrecondition` when something is in it: it was written to while nothing was mounted.
 pub fn remove(path: &Path) -> Result<(), Status> {
     let found = match fs::symlink_metadata(path) {
         Ok(found) => found,
@@ -120,7 +120,7 @@ pub fn remove(path: &Path) -> Result<(), Status> {
     })
 }
 
-/// What the system refused; the kubelet asks again.
+/// What the system refused; the kubelet retries.
 pub fn trouble(what: &str, path: &Path, error: &io::Error) -> Status {
     Status::unavailable(format!("{} {what}: {error}", path.display()))
 }

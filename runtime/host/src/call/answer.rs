@@ -1,6 +1,6 @@
 //! Checks of answers, the same for all versions of the contract.
 //!
-//! The converters pass everything a guest says through here before it becomes a word of the model. Three kinds of text are told apart:
+//! The converters pass everything a guest says through here before it becomes a word of the model. Three kinds of text are distinguished:
 //!
 //! - **Messages** are for people. They are cut, secrets in them are replaced, control characters go: [`Screen::shown`].
 //! - **Names** identify something or are written to an object as they are: ids, labels, zones, host names, annotations. They are never changed. One that
@@ -79,7 +79,7 @@ impl Screen<'_> {
         optional(text).map(|text| self.value(what, text, most)).transpose()
     }
 
-    /// An address of a machine, of the form its kind asks for.
+    /// An address of a machine, of the form of its kind.
     pub fn address(&self, whose: fmt::Arguments<'_>, kind: AddressKind, value: String) -> Checked<Address> {
         let what = format_args!("the {} of {whose}", kind.as_str());
         let value = if kind.is_ip() {
@@ -120,7 +120,7 @@ impl Screen<'_> {
     }
 }
 
-/// A list answer has to have the length of the list that was asked about.
+/// A list answer has to have the length of the list of the request.
 pub(crate) fn same_length(what: &str, asked: usize, answered: usize) -> Checked<()> {
     if asked == answered {
         return Ok(());
@@ -149,7 +149,7 @@ pub(crate) fn optional(text: Option<String>) -> Option<String> {
 /// An IP address without prefix length.
 pub(crate) fn ip(what: fmt::Arguments<'_>, text: &str) -> Checked<IpAddr> {
     text.parse()
-        .map_err(|_| InvalidResponse(format!("{what} is {}, which is no IP address", quoted(text))))
+        .map_err(|_| InvalidResponse(format!("{what} is {}, which is not an IP address", quoted(text))))
 }
 
 /// A range such as `10.0.0.0/24`.
@@ -158,7 +158,7 @@ pub(crate) fn cidr(what: fmt::Arguments<'_>, text: String) -> Checked<String> {
         return Ok(text);
     }
     Err(InvalidResponse(format!(
-        "{what} is {}, which is no CIDR",
+        "{what} is {}, which is not a CIDR",
         quoted(&text)
     )))
 }
@@ -168,7 +168,7 @@ pub(crate) fn ip_endpoint(text: &str, mode: IpMode) -> Checked<Endpoint> {
     Ok(Endpoint::Ip(ip(format_args!("an ingress address"), text)?, mode))
 }
 
-/// When to ask again, moved into its bounds.
+/// Time of the next call, moved into its bounds.
 pub(crate) fn retry_after(milliseconds: u32) -> Duration {
     Duration::from_millis(milliseconds.into()).clamp(RETRY_AFTER.0, RETRY_AFTER.1)
 }

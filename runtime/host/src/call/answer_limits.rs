@@ -87,7 +87,7 @@ pub const SEGMENT_VALUE: usize = 63;
 pub const TOPOLOGIES: usize = 32;
 /// Sources of PersistentVolumes that a provider has labels for: each of them once.
 pub const IN_TREE_SOURCES: usize = 5;
-/// Clusters that a cloud knows.
+/// Clusters of a cloud.
 pub const CLUSTERS: usize = cloudwit_model::known_cluster::MAX_CLUSTERS;
 /// Name servers of a machine.
 pub const NAMESERVERS: usize = cloudwit_model::resolver::MAX_NAMESERVERS;

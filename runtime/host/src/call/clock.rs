@@ -1,4 +1,4 @@
-//! The time that guests are told.
+//! Clock of guests.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,7 +1,7 @@
 //! CPU time of a call: what its thread spends while it polls the future of the call.
 //!
 //! A guest gives way to others at every tick of the epoch, so each stretch is short, and the sum so far decides at
-//! the next tick whether the guest goes on. Waiting for the cloud costs nothing, nor does another process that keeps
+//! the next tick whether the guest continues. Waiting for the cloud costs nothing, nor does another process that keeps
 //! the machine busy.
 
 use std::pin::Pin;

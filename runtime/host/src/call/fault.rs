@@ -124,7 +124,7 @@ mod tests {
             (
                 guest(Exceeded::Memory { wanted: 2, limit: 1 }.into()),
                 FaultKind::Memory,
-                "wanted 2 bytes",
+                "requested 2 bytes",
             ),
             (
                 guest(Exceeded::Table { wanted: 1 << 20 }.into()),

@@ -5,7 +5,7 @@
 //! `ProviderFault`.
 //!
 //! What a line costs does not depend on how long the guest makes it: first its level is checked, then it is cut to 4 KiB, and secrets are looked for in
-//! what is left, only if the line is printed or when the last lines are wanted.
+//! what is left, only if the line is printed or when the last lines are read.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -29,7 +29,7 @@ pub(super) const TAIL: usize = 4 << 10;
 /// What a line costs of the budget beside its text, so that empty lines are bounded as well.
 const LINE_COST: u64 = 64;
 
-/// One line to `tracing`, whose macros want the level as a constant.
+/// One line to `tracing`, whose macros need the level as a constant.
 macro_rules! event_at {
     ($level:expr, $($argument:tt)*) => {
         match $level {
@@ -178,7 +178,7 @@ impl GuestLog {
         })
     }
 
-    /// The standard stream as WASI wants it.
+    /// The standard stream for WASI.
     pub fn stream(&self, stream: Stream) -> StandardStream {
         StandardStream {
             log: self.clone(),
@@ -202,7 +202,7 @@ impl Output {
 
     fn end_line(&mut self, stream: Stream) {
         let line = std::mem::take(&mut self.unfinished[stream as usize]);
-        // The hook of Rust's panics adds this to each; nobody can set a variable for a guest.
+        // The hook of Rust's panics adds this to each; variables cannot be set for a guest.
         if !line.is_empty() && !line.starts_with(b"note: run with `RUST_BACKTRACE=1`") {
             self.line(Level::INFO, GuestLine::new(&String::from_utf8_lossy(&line), &[]));
         }

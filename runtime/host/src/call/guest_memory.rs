@@ -188,7 +188,7 @@ impl CallMemory {
     /// Waits until the call may have so many bytes more.
     pub async fn grow(&self, growth: u64) {
         loop {
-            // Listens before it asks, so that nothing freed in between is missed.
+            // Subscribes before it checks, so that nothing freed in between is missed.
             let mut freed = std::pin::pin!(self.memory.freed.notified());
             freed.as_mut().enable();
             if self.memory.try_grow(self, growth) {

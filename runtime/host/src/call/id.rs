@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
-/// When this process made its first call, in nanoseconds since 1970, and its id, which tells apart processes of one moment.
+/// When this process made its first call, in nanoseconds since 1970, and its id, which distinguish processes of one moment.
 static PROCESS: LazyLock<(i128, u32)> = LazyLock::new(|| (Timestamp::now().as_nanosecond(), std::process::id()));
 
 static CALLS: AtomicU64 = AtomicU64::new(1);

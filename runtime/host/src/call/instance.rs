@@ -29,7 +29,7 @@ use crate::state::StateStore;
 /// of many requests.
 const HANDLES: usize = 2000;
 
-/// Random bytes a guest may ask for at once.
+/// Random bytes a guest may request at once.
 const RANDOM_BYTES: u64 = 64 << 10;
 
 /// Where a provider's requests to the cluster go.

@@ -20,7 +20,7 @@ const UNCOUNTED: u32 = 8;
 /// Headers that a call may hold while its provider's share is full, in bytes: an ordinary call must not end because others have the room.
 const UNCHARGED: usize = 1 << 20;
 
-/// The guest wanted more memory or table space than it may have. Ends the call instead of telling the guest, whose next
+/// The guest requested more memory or table space than it may have. Ends the call instead of failing in the guest, whose next
 /// instruction would only be a panic with a less helpful text.
 #[derive(Debug, Clone, Error)]
 pub(crate) enum Exceeded {
@@ -137,7 +137,7 @@ impl ResourceLimiterAsync for Limiter {
     }
 
     fn memory_grow_failed(&mut self, _error: wasmtime::Error) -> wasmtime::Result<()> {
-        // Beyond the maximum the guest itself declared: it is told and may go on.
+        // Beyond the maximum the guest itself declared: the guest gets the error and may continue.
         let last = std::mem::take(&mut self.last);
         self.used = self.used.saturating_sub(last);
         self.memory.shrink(in_bytes(last));

@@ -62,7 +62,7 @@ pub(crate) struct Caller {
 struct Described {
     name: String,
     version: String,
-    /// The beginning of the component's digest, enough to tell builds apart.
+    /// The beginning of the component's digest, enough to distinguish builds.
     digest: String,
 }
 
@@ -270,7 +270,7 @@ impl Call<'_> {
         self.end(Err(fault.into()))
     }
 
-    /// The failure for everybody to read: when a request was refused, with what would have to be granted, since it reaches the Event on the
+    /// The failure as it is reported: when a request was refused, with the missing grant, since it reaches the Event on the
     /// object and the log does not.
     fn for_people(&self, mut failure: Failure) -> Failure {
         if let Some(refusal) = self.hooks.last_refusal() {

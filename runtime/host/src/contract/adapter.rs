@@ -19,7 +19,7 @@ use crate::contract::volume_adapter::VolumeAdapter;
 use crate::grants::SecretUse;
 use crate::load::version::Contract;
 
-/// Why a call has no answer, before it is told to the controllers.
+/// Why a call has no answer, before it is converted for the controllers.
 #[derive(Debug)]
 pub(crate) enum CallError {
     /// The guest could not be instantiated, trapped, or was stopped.
@@ -133,7 +133,7 @@ pub struct Description {
     pub secrets: Vec<SecretGrantRequest>,
     /// Views of the cluster it requests.
     pub cluster: Vec<ClusterGrantRequest>,
-    /// How many Nodes it is asked about in one call.
+    /// Most Nodes in one call.
     pub lookup_batch: u32,
     /// Finalizers that another controller of this cloud leaves on Services.
     pub service_finalizers: Vec<String>,

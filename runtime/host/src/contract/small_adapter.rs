@@ -1,4 +1,4 @@
-//! What each version of the contract implements of the interfaces with one function: `clusters`, `dns`, `location`, `ssh-keys`; a part of `adapter`.
+//! Adapter of the interfaces with one function: `clusters`, `dns`, `location`, `ssh-keys`.
 
 use cloudwit_model::{EnsuredKey, KnownCluster, MachineLocation, Resolver, SshKey};
 use wasmtime::Store;

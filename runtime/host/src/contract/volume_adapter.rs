@@ -17,7 +17,7 @@ use crate::contract::adapter::{Listed, Reply};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ListedPage<T> {
     pub listed: Listed<T>,
-    /// By what the next page is asked for; none on the last.
+    /// By what the next page is requested; none on the last.
     pub next: Option<String>,
 }
 

@@ -1,7 +1,7 @@
 //! Request budgets: each request waits for its turn at its API host.
 //!
 //! Decisions are those of `rate_limit`. A request that would have to wait longer than its call has time left is answered at once with
-//! a 429 of our own making, whose `Retry-After` says when to come again: guests in every language know what that is, and the SDK makes
+//! a 429 of our own making, whose `Retry-After` says when to come again: guests in every language can handle it, and the SDK makes
 //! the failure `rate-limited` of it.
 
 use std::collections::HashMap;
@@ -26,7 +26,7 @@ use crate::egress::retry_after;
 use crate::net::destination::Destination;
 use crate::net::http_error::HttpFailure;
 
-/// So many API hosts are remembered before those that would be as new again are forgotten. Wildcards grant endless names.
+/// So many API hosts are kept before those that would be as new again are dropped. Wildcards grant endless names.
 pub(super) const REMEMBERED: usize = 256;
 
 /// The limits of one API host at one moment.
@@ -36,7 +36,7 @@ pub struct BudgetStatus {
     pub host: String,
     /// What the grants allow; none when they set no limit.
     pub rate: Option<RateStatus>,
-    /// How much of a pause is left that the cloud asked for with `Retry-After`.
+    /// How much of a pause is left that the cloud set with `Retry-After`.
     pub paused_for: Option<Duration>,
     /// Requests that wait for their turn.
     pub waiting: usize,
@@ -50,7 +50,7 @@ pub struct RequestBudgets(pub(super) Mutex<HashMap<Destination, Arc<RequestBudge
 
 impl RequestBudgets {
     /// The budgets of a provider with other grants that may take this one's place. An API host whose rate stays the same shares its budget,
-    /// so that a swap gives nobody a second burst; one with another rate keeps its pause.
+    /// so that a swap gives no second burst; one with another rate keeps its pause.
     pub fn successor(&self, rate: impl Fn(&Destination) -> Option<Rate>) -> Self {
         let now = Instant::now();
         let kept = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
@@ -68,7 +68,7 @@ impl RequestBudgets {
         Self(Mutex::new(self.0.lock().iter().map(kept).collect()))
     }
 
-    /// All API hosts that are remembered, by name.
+    /// All API hosts that are kept, by name.
     pub fn status(&self) -> Vec<BudgetStatus> {
         let now = Instant::now();
         let status = |(to, budget): (&Destination, &Arc<RequestBudget>)| {
@@ -107,7 +107,7 @@ pub struct RequestBudget {
     to: Destination,
     pub(super) limit: Mutex<RateLimit>,
     answers: Mutex<HostAnswers>,
-    /// Somebody went, left, or brought a pause.
+    /// A request was sent, left, or set a pause.
     changed: Notify,
 }
 
@@ -140,7 +140,7 @@ impl RequestBudget {
         };
         let mut waiting = None;
         loop {
-            // Listens before it asks, so that no change in between is missed.
+            // Subscribes before it checks, so that no change in between is missed.
             let mut changed = std::pin::pin!(self.changed.notified());
             changed.as_mut().enable();
             let turn = self.limit.lock().turn(number, Instant::now(), latest);

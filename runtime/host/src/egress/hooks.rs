@@ -1,4 +1,4 @@
-//! The hooks of one call: what the guest's `wasi:http` asks the egress.
+//! Hooks of one call from the guest's `wasi:http` into the egress.
 
 use std::sync::Arc;
 
@@ -91,7 +91,7 @@ impl WasiHttpHooks for EgressHooks {
         self.headers_denied || DEFAULT_FORBIDDEN_HEADERS.contains(name)
     }
 
-    /// Asked once for each body that a guest begins. What it writes before the request has a place is held by the host.
+    /// Called once for each body that a guest begins. What it writes before the request has a place is held by the host.
     fn p2_outgoing_body_chunk_size(&mut self) -> usize {
         self.unsent += 1;
         if self.unsent > UNSENT { SMALL_CHUNK } else { CHUNK }

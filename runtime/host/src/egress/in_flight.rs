@@ -80,7 +80,7 @@ struct Taken {
 pub(crate) struct Place([Taken; 2]);
 
 impl Place {
-    /// Waits for a place for a request whose body may have up to `body` bytes in memory: in its call first, so that a call which asks for many
+    /// Waits for a place for a request whose body may have up to `body` bytes in memory: in its call first, so that a call with many requests
     /// takes nothing from others while it waits.
     pub async fn take(call: &Places, provider: &Places, body: u64) -> Self {
         let units = units(body.min(BUFFER_LIMIT as u64));

@@ -235,7 +235,7 @@ impl Egress {
             .map(|client| client.identity().map_or(&[][..], |digest| &digest[..]))
     }
 
-    /// What is left of the budget at each API host that was asked.
+    /// What is left of the budget at each API host with requests.
     pub(crate) fn budgets(&self) -> Vec<BudgetStatus> {
         let mut budgets = self.budgets.status();
         for budget in &mut budgets {
@@ -256,7 +256,7 @@ impl Egress {
         Arc::new(self.budgets.successor(|to| rate(rules, to)))
     }
 
-    /// Counts, logs and remembers a refusal.
+    /// Counts, logs and keeps a refusal.
     fn refused(&self, mut refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
         let reason = refusal.reason;
         refusal.message = self.secrets.redactor.redact(refusal.message);

@@ -3,11 +3,11 @@
 //! Three things hold requests back, and all are kept for one API host (scheme, host and port), over all calls of a provider:
 //!
 //! 1. **The budget** of the grant, as a token bucket: `burst` requests at once, then `requestsPerSecond`.
-//! 2. **A pause** that the cloud asked for with `Retry-After`, at most [`MAX_PAUSE`]. It empties the bucket.
+//! 2. **A pause** that the cloud set with `Retry-After`, at most [`MAX_PAUSE`]. It empties the bucket.
 //! 3. **One trial** after a pause: a single request shows whether the cloud is ready. Were all that waited to wake together, they would
 //!    run into the same limit again.
 //!
-//! Who comes first goes first. Who cannot have a turn in time is told at once and takes nobody's place.
+//! First come, first served. A request that cannot have a turn in time fails at once and takes no place.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use crate::grants::HttpGrant;
 
-/// Longest pause, whatever the cloud asks for: a wrong clock or a typing error must not stop a cluster for a day.
+/// Longest pause, whatever the cloud sets: a wrong clock or a typing error must not stop a cluster for a day.
 pub const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 /// What is advised when nothing better is known, because a trial is under way.
@@ -69,7 +69,7 @@ pub struct RateStatus {
 pub enum Held {
     /// The budget of the grant.
     Budget,
-    /// The cloud asked for a pause, or a trial after one is under way.
+    /// The cloud set a pause, or a trial after one is under way.
     Pause,
 }
 
@@ -83,12 +83,12 @@ impl Held {
     }
 }
 
-/// What a waiting request is told.
+/// The state of a waiting request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turn {
     /// Go now. The request counts.
     Go,
-    /// Ask again then, or when something changed.
+    /// Retry then, or when something changed.
     Wait(Instant, Held),
     /// There is no turn in time; there may be one after this long.
     TooLate(Duration, Held),
@@ -105,7 +105,7 @@ enum Trial {
 #[derive(Debug)]
 pub struct RateLimit {
     rate: Option<Rate>,
-    /// When the bucket will be full, had nobody another turn until then.
+    /// When the bucket will be full, without another turn until then.
     full_at: Instant,
     paused_until: Instant,
     trial: Trial,
@@ -134,7 +134,7 @@ impl RateLimit {
         self.tickets
     }
 
-    /// Asks whether it is this ticket's turn. A turn after `latest` is of no use to it.
+    /// Checks whether it is this ticket's turn. A turn after `latest` is of no use to it.
     pub fn turn(&mut self, ticket: u64, now: Instant, latest: Instant) -> Turn {
         let place = self.queue.iter().take_while(|waiting| **waiting != ticket).count();
         let held = if self.paused_until > now || self.trial_is_running() {
@@ -226,7 +226,7 @@ impl RateLimit {
         })
     }
 
-    /// How much of a pause that the cloud asked for is left.
+    /// How much of a pause that the cloud set is left.
     pub fn paused_for(&self, now: Instant) -> Option<Duration> {
         (self.paused_until > now).then(|| self.paused_until - now)
     }

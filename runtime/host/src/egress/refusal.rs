@@ -1,6 +1,6 @@
 //! Denied requests: reason, message, and the grant that would allow them.
 //!
-//! The guest gets a `wasi:http` error code, the operator one log line with YAML to paste, and whoever runs the call can ask for the
+//! The guest gets a `wasi:http` error code, the operator one log line with YAML to paste, and the caller can read the
 //! last refusal to attach it to a failure.
 
 use std::collections::HashMap;

@@ -58,7 +58,7 @@ pub async fn collect(mut body: WasiBody) -> Result<Collected, Error> {
     Ok(Collected::Whole(start.freeze(), trailers))
 }
 
-/// The body the client sends. `Sync`, as the client wants it, without a lock ever being taken.
+/// The body the client sends. `Sync`, as the client requires, without a lock ever being taken.
 pub struct RequestBody {
     ahead: VecDeque<Frame<Bytes>>,
     rest: Option<Mutex<Watched>>,

@@ -19,7 +19,7 @@ pub struct ResponseBody {
     left: u64,
     limit: u64,
     between: Duration,
-    /// Runs while the server is waited for, not while the guest thinks.
+    /// Runs while the server is waited for, not while the guest computes.
     timer: Option<Pin<Box<Sleep>>>,
     /// Left at the end of the body, or with it.
     place: Option<Place>,

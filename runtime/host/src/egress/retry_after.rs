@@ -1,4 +1,4 @@
-//! Wait that an answer asks for: `Retry-After` of 429 and 503 (RFC 9110, 10.2.3), seconds or HTTP date.
+//! Pause set by an answer: `Retry-After` of 429 and 503 (RFC 9110, 10.2.3), seconds or HTTP date.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,7 +7,7 @@ use httpdate::parse_http_date;
 
 use crate::egress::rate_limit::MAX_PAUSE;
 
-/// The wait that is asked for, at most [`MAX_PAUSE`]; none when none is, when it cannot be read, or when it is over already.
+/// The wait that is requested, at most [`MAX_PAUSE`]; none when none is, when it cannot be read, or when it is over already.
 ///
 /// `now` only counts when the answer has no `Date` of its own: two times of the cloud's clock need no clock of ours to be right.
 pub fn wait(status: StatusCode, headers: &HeaderMap, now: SystemTime) -> Option<Duration> {

@@ -1,7 +1,7 @@
-//! Requests and responses for tools that show, record or answer them. Nothing of it is in the way of a process that has no [`Wire`].
+//! Requests and responses for tools that show, record or answer them; no cost without a [`Wire`].
 //!
 //! A tool sees a request as the guest wrote it, with `{secret NAME}` where the host fills a secret in, and a response without the secrets that the
-//! host knows. What a cloud gives out as a secret, such as a session token, is not known to the host: that is for the tool to hide.
+//! host knows. What a cloud gives out as a secret, such as a session token, is unknown to the host: the tool has to hide it.
 
 use std::fmt;
 use std::time::Instant;

@@ -62,13 +62,13 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
         checker.wrong("host", "", "is missing", "write a name, an IP address or *.example.com");
     } else if HostPattern::parse(&grant.host).is_none() {
         let fix = "write a name (in ASCII), an IP address or *.example.com; scheme, port and path do not belong here";
-        checker.wrong("host", &grant.host, "is no host", fix);
+        checker.wrong("host", &grant.host, "is not a valid host", fix);
     }
     if grant.port == Some(0) {
         checker.wrong(
             "port",
             0,
-            "is no port",
+            "is not a valid port",
             "write 1 to 65535, or leave it out for the scheme's own",
         );
     }
@@ -85,7 +85,12 @@ fn check_http(grant: &HttpGrant, checker: &mut Checker<'_>) {
         if method == "CONNECT" {
             checker.wrong(&field, method, "opens tunnels and can never be granted", "remove it");
         } else if method.is_empty() || !method.bytes().all(|b| b.is_ascii_uppercase() || b == b'-') {
-            checker.wrong(&field, method, "is no method", "write it in upper case, such as GET");
+            checker.wrong(
+                &field,
+                method,
+                "is not a valid method",
+                "write it in upper case, such as GET",
+            );
         }
     }
     if let (Scheme::Http, Some(ca)) = (grant.scheme, &grant.ca) {
@@ -223,7 +228,7 @@ fn check_proxy(proxy: Option<&str>, checker: &mut Checker<'_>) {
         _ => checker.wrong(
             "proxy",
             "",
-            "is no URL of an HTTP proxy",
+            "is not the URL of an HTTP proxy",
             "write http://HOST:PORT or https://HOST:PORT",
         ),
     }
@@ -240,7 +245,7 @@ fn check_secret(grant: &SecretGrant, http: &[HttpGrant], checker: &mut Checker<'
         checker.wrong(
             "name",
             &grant.name,
-            "is no name",
+            "is not a valid name",
             "use letters, digits, '.', '_' and '-'",
         );
     }

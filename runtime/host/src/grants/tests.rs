@@ -87,7 +87,7 @@ fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
     );
     let text = GrantError(problems).to_string();
     assert!(
-        text.contains("grants.http[0].host: \"https://a\" is no host; write"),
+        text.contains("grants.http[0].host: \"https://a\" is not a valid host; write"),
         "{text}"
     );
     assert!(!text.contains("hunter2"), "{text}");

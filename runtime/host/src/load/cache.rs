@@ -72,9 +72,9 @@ impl CodeCache {
             return None;
         };
         // SAFETY: `deserialize` demands bytes that `Component::serialize` made. They are: the file was opened without
-        // following a link, and after opening it belonged to this process's user and nobody else could write to it,
+        // following a link, and after opening it belonged to this process's user and no other user could write to it,
         // so that only we wrote it; we write nothing below this name but `serialize`'s result; the digest shows that
-        // it is complete, unchanged since, and made of this component; and it is read into memory of our own before, so that nobody changes it
+        // it is complete, unchanged since, and made of this component; and it is read into memory of our own before, so that it cannot be changed
         // between the check and the use. That it fits this engine is in the file's name, and wasmtime checks that
         // again.
         match unsafe { Component::deserialize(engine, code) } {
@@ -97,7 +97,7 @@ impl CodeCache {
     pub fn adopt(&self, engine: &Engine, artifact: &Artifact, code: &CompiledCode) -> wasmtime::Result<Component> {
         // SAFETY: `deserialize` demands bytes that wasmtime's `precompile_component` made. They are: `CompiledCode` is only what a process
         // wrote that we started from the program that we run, by the kernel's own link to it, before that process ended with the exit code of
-        // success; it wrote into a pipe that nobody else has, and what came out has been in our own memory since. That it fits this engine is
+        // success; it wrote into a private pipe, and what came out has been in our own memory since. That it fits this engine is
         // checked by wasmtime.
         let component = unsafe { Component::deserialize(engine, code.bytes()) }?;
         self.write(engine, artifact, Ok(code.bytes()));

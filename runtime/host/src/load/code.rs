@@ -35,7 +35,7 @@ pub(crate) struct CodeMaker {
 }
 
 impl CodeMaker {
-    /// Reads the file. A component that `before` is made of, or that the cache knows, is not compiled again.
+    /// Reads the file. A component that `before` is made of, or that is cached, is not compiled again.
     pub async fn code(self, compiler: &Compiler, before: Option<Code>) -> Result<Code, LoadError> {
         let artifact = match self.blocking(|maker| maker.find(before)).await? {
             CodeSource::Code(code) => return Ok(code),

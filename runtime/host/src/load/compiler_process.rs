@@ -1,6 +1,6 @@
 //! Entry point of the compiler process that `compiler` starts.
 //!
-//! It limits itself, says so with a greeting, reads the component from stdin to its end, writes the compiled code to stdout. It knows no settings,
+//! It limits itself, says so with a greeting, reads the component from stdin to its end, writes the compiled code to stdout. It has no settings,
 //! no secrets and no network, and opens no file.
 
 use std::io;
@@ -11,7 +11,7 @@ use wasmtime::Engine;
 
 use crate::load::engine;
 
-/// The first argument of the program. Not told to people: it is of no use to them.
+/// The first argument of the program. Not documented: for internal use.
 pub(crate) const COMMAND: &str = "compile-component";
 
 /// First bytes on stdout, once the limits hold.
@@ -20,7 +20,7 @@ pub(crate) const GREETING: &[u8; 12] = b"component?\r\n";
 /// Exit code when the component is invalid; stdout says why.
 pub(crate) const INVALID: i32 = 3;
 
-/// Exit code when memory did not suffice and the compiler got to know of it.
+/// Exit code when memory did not suffice and the compiler noticed.
 pub(crate) const NO_MEMORY: i32 = 4;
 
 /// Exit code when it could not begin.
@@ -66,7 +66,7 @@ fn limit(asked: &CompileArgs) -> io::Result<()> {
         return Err(io::Error::other("the parent is gone"));
     }
     let most = |resource, current: u64, maximum: u64| {
-        // Nobody but root may go over what the process was started with.
+        // Only root may exceed the limits that the process was started with.
         let allowed = getrlimit(resource).maximum.unwrap_or(u64::MAX);
         let limit = Rlimit {
             current: Some(current.min(allowed)),
@@ -82,7 +82,7 @@ fn limit(asked: &CompileArgs) -> io::Result<()> {
     Ok(())
 }
 
-/// Greets, reads, compiles, writes; gives the exit code. An answer that cannot be written is nobody's: the parent is gone.
+/// Greets, reads, compiles, writes; gives the exit code. An answer that cannot be written is dropped: the parent is gone.
 fn answer(mut component: impl io::Read, mut code: impl io::Write) -> u8 {
     let mut talk = || -> io::Result<i32> {
         code.write_all(GREETING)?;

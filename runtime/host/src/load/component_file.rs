@@ -1,6 +1,6 @@
 //! Size and digest of a component file, without running it.
 //!
-//! Reads and refuses as loading does (`artifact`); what the component says about itself is a loaded [`Provider`](crate::Provider)'s to tell.
+//! Reads and refuses as loading does (`artifact`); the component's own description comes from a loaded [`Provider`](crate::Provider).
 
 use std::io::{self, Write};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The wasmtime engine of the process, and its epoch ticker.
 //!
 //! Memory, tables and stacks of instances come from a pool of fixed size, so that hostile or many guests cannot make
-//! the process grow without bound. A ticker thread of its own moves the epoch, at which running guests are looked at.
+//! the process grow without bound. A ticker thread of its own moves the epoch, at which running guests are checked.
 
 use std::thread;
 use std::time::Duration;

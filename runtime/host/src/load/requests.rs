@@ -2,7 +2,7 @@
 //!
 //! Each comes with the entry to add.
 //!
-//! Asked twice: when a provider is loaded at the start, for one warning, and at a swap, where a successor that lacks more than the running
+//! Computed twice: when a provider is loaded at the start, for one warning, and at a swap, where a successor that lacks more than the running
 //! provider is refused.
 
 use std::fmt;
@@ -80,7 +80,7 @@ fn missing_secret(
         true => request.hosts.clone(),
         false => Vec::new(),
     };
-    // Where the file is is the operator's to know; this is the usual answer.
+    // The operator chooses the path; this is the usual one.
     let file = || PathBuf::from("/etc/cloudwit/secrets").join(&request.name);
     Some(MissingGrant {
         list: "grants.secrets",

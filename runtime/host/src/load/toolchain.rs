@@ -1,4 +1,4 @@
-//! Which toolchain made a file, for advice that its author can use. Read only where there is something to complain about.
+//! Toolchain that made a component, for error messages. Read only where loading fails.
 
 use wasmparser::{KnownCustom, Parser, Payload, ProducersSectionReader, Validator, WasmFeatures};
 

@@ -38,7 +38,7 @@ impl fmt::Display for Contract {
     }
 }
 
-/// What a component can be asked, and in which version.
+/// The interfaces of a component, with versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Offer {
     /// The newest version that both sides speak.
@@ -85,7 +85,7 @@ impl<'a> Name<'a> {
     }
 }
 
-/// Reads what the component offers from the names of its exports. An error does not know the toolchain.
+/// Reads what the component offers from the names of its exports. An error does not include the toolchain.
 pub(crate) fn offer(file: &Path, exports: &[&str]) -> Result<Offer, LoadError> {
     let ours: Vec<Name<'_>> = exports
         .iter()

@@ -1,6 +1,6 @@
 //! HTTP clients: pooled connections, rustls, private authorities, proxies.
 //!
-//! Grants of one provider that want the same authorities or thumbprints, client certificate, proxy, addresses and connect time share a client
+//! Grants of one provider with the same authorities or thumbprints, client certificate, proxy, addresses and connect time share a client
 //! and with it its connections, across calls. Grants that differ in any of these never do: a connection to a loopback address that one grant allows is out of reach
 //! of another. Providers never share anything: no connection, no flow-control window, no resolver.
 //!
@@ -52,7 +52,7 @@ pub(super) const MOST_HOSTS: usize = 16;
 /// Largest window of HTTP/2 (RFC 9113, 6.9.1).
 pub(super) const LARGEST_WINDOW: u32 = (1 << 31) - 1;
 
-/// How often an idle connection is probed, so that a firewall that forgot it is noticed.
+/// How often an idle connection is probed, so that a firewall that dropped it is noticed.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 /// Where public authorities can be put instead of the built-in ones; OpenSSL's name.
@@ -113,7 +113,7 @@ impl HttpClients {
         Self::new(system_resolvers(), Arc::new(|| true), Tap(Some(wire)))
     }
 
-    /// Clients that send nothing once `open` says no. It is asked before a request leaves and each time one in flight goes on, so it has
+    /// Clients that send nothing once `open` says no. It is checked before a request leaves and each time one in flight continues, so it has
     /// to be quick.
     pub fn only_while(open: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self::new(system_resolvers(), Arc::new(open), Tap::default())

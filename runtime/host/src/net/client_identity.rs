@@ -84,7 +84,7 @@ impl ClientIdentity {
         }
         let chain = CertificateDer::pem_slice_iter(&self.chain)
             .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| self.certificate_problem(format!("is no PEM: {error}")))?;
+            .map_err(|error| self.certificate_problem(format!("is not PEM: {error}")))?;
         if chain.is_empty() {
             return Err(self.certificate_problem("contains no certificate".into()));
         }

@@ -1,7 +1,7 @@
 //! Connect timeout of one request.
 //!
-//! The client is shared, so it only knows the grant's limit. A request that allows less says so in a task-local, which this layer around
-//! the client's connector reads; and it tells the request while it connects, so that the wait for the answer is not counted meanwhile.
+//! The client is shared, so it only has the grant's limit. A request that allows less says so in a task-local, which this layer around
+//! the client's connector reads; and it signals the request while it connects, so that the wait for the answer is not counted meanwhile.
 
 use std::error::Error as StdError;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 use tower::{Layer, Service};
 
-/// What a request says to, and hears from, the connector.
+/// Shared state of a request and the connector.
 #[derive(Debug, Clone)]
 pub struct Connecting {
     /// Longest time for name look-up, TCP and TLS together.
@@ -89,7 +89,7 @@ impl Drop for Idle {
 /// Waits until the request has waited this long for an answer; the time in which it is `busy` connecting is not counted.
 pub async fn unanswered_for(time: Duration, busy: &mut watch::Receiver<bool>) {
     loop {
-        // A closed channel means that nobody can be busy any more.
+        // A closed channel means that no task is busy.
         let _ = busy.wait_for(|busy| !busy).await;
         let end = Instant::now() + time;
         let connects_again = timeout_at(end, busy.wait_for(|busy| *busy))

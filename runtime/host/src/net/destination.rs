@@ -50,7 +50,7 @@ pub enum Host {
 
 impl Host {
     /// Reads a host as it stands in a URL or a grant: `10.0.0.1`, `[fe80::1]`, `fe80::1`, `api.example.com`. None when it is neither an
-    /// address nor a name that DNS could know.
+    /// address nor a valid DNS name.
     pub fn parse(text: &str) -> Option<Self> {
         if let Some(v6) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
             return v6.parse::<Ipv6Addr>().ok().map(|ip| Self::Ip(IpAddr::V6(ip)));
@@ -63,7 +63,7 @@ impl Host {
     }
 }
 
-/// Whether DNS could know the name: labels of letters, digits, `-` and `_`, the last one not a number (that would be a misspelt
+/// Whether it is a valid DNS name: labels of letters, digits, `-` and `_`, the last one not a number (that would be a misspelt
 /// IPv4 address).
 fn is_name(name: &str) -> bool {
     let label_is_fine = |label: &str| {

@@ -1,7 +1,7 @@
 //! Asynchronous DNS by `/etc/resolv.conf` and `/etc/hosts`.
 //!
 //! `getaddrinfo` blocks a thread for as long as a name server is silent, and cannot be cancelled; a few slow names would fill the threads for blocking
-//! work. Here a look-up is a future: dropped with its request, and in nobody's way while it waits. Each provider has a resolver of its own. Both files
+//! work. Here a look-up is a future: dropped with its request, and blocking nothing while it waits. Each provider has a resolver of its own. Both files
 //! are read again when they may have changed, on a thread for blocking work, and what was read before stays in use until then.
 
 use std::fs::File;
@@ -47,7 +47,7 @@ const QUESTIONS: usize = 4096;
 pub struct ResolverFiles {
     /// Name servers, search list, options: `resolv.conf(5)`.
     pub resolv_conf: PathBuf,
-    /// Names that are known without asking: `hosts(5)`.
+    /// Names resolved without a query: `hosts(5)`.
     pub hosts: PathBuf,
     /// Port of the name servers; 53 but in tests.
     pub port: u16,

@@ -124,7 +124,7 @@ fn tls(error: &rustls::Error) -> Error {
     }
 }
 
-/// rustls's own words, except for the one case that everybody meets, whose words say little.
+/// rustls's own words, except for the most common case, whose words say little.
 fn certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::Other(other) => other.to_string(),

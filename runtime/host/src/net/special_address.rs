@@ -12,7 +12,7 @@ pub enum Special {
     Loopback,
     /// This link: 169.254.0.0/16, fe80::/10; and the metadata services that clouds put elsewhere.
     LinkLocal,
-    /// No address of anybody: 0.0.0.0/8, ::, 255.255.255.255.
+    /// Unassigned: 0.0.0.0/8, ::, 255.255.255.255.
     Unspecified,
     /// Many receivers.
     Multicast,

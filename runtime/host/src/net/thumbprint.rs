@@ -1,6 +1,6 @@
 //! Certificate pinning by thumbprint, as vSphere, OpenSSL and browsers print it.
 //!
-//! A grant with `thumbprints` trusts exactly the certificates that it names and asks no authority: neither the name in the certificate
+//! A grant with `thumbprints` trusts exactly the certificates that it names, without an authority: neither the name in the certificate
 //! nor its dates count, since the operator has said which certificate is meant. That the server has the key that belongs to it is checked
 //! in the handshake as always.
 
@@ -17,7 +17,7 @@ use thiserror::Error as ThisError;
 
 /// What is wrong with a text that is no thumbprint, and how to put it right.
 pub(crate) const NO_THUMBPRINT: (&str, &str) = (
-    "is no thumbprint",
+    "is not a valid thumbprint",
     "write the 32 bytes of SHA-256 or the 20 of SHA-1 in hexadecimal digits, such as 1A:2B:...",
 );
 

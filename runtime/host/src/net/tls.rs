@@ -54,7 +54,7 @@ pub(crate) fn roots(ca: Option<&[u8]>) -> Result<RootCertStore, String> {
     };
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| format!("is no PEM: {error}"))?;
+        let certificate = certificate.map_err(|error| format!("is not PEM: {error}"))?;
         roots
             .add(certificate)
             .map_err(|error| format!("contains a certificate that cannot be used: {error}"))?;

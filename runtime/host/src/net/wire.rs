@@ -1,4 +1,4 @@
-//! Tools that see, record or answer the requests of providers. A process that runs controllers has none.
+//! Hooks for tools that see, record or answer requests of providers.
 
 use std::fmt;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub struct WireRequest {
     pub body: String,
 }
 
-/// A response without the secrets that the host knows.
+/// A response without the secrets known to the host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WireResponse {
     /// Status.

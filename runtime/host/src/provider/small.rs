@@ -1,4 +1,4 @@
-//! Clusters, DNS, location and SSH keys of a loaded provider: implements a trait of the model for each over a component.
+//! Clusters, DNS, location and SSH keys of a loaded provider: the model's traits over a component.
 
 use cloudwit_model::{
     Answer, CloudError, DnsScrubber, EnsuredKey, KnownCluster, KnownClusters, Location, MachineLocation, NodeRef,

@@ -65,7 +65,7 @@ fn key_before(text: &str) -> Option<&str> {
     Some(&text[start..])
 }
 
-/// A value as it may be meant: quoted or not, to the end of the line or to where a list goes on.
+/// A value as it may be meant: quoted or not, to the end of the line or to where a list continues.
 fn forms(value: &str) -> Vec<String> {
     if let Some(quote) = value.chars().next().filter(|first| matches!(first, '"' | '\'')) {
         let inner = &value[1..];

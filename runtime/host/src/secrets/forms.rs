@@ -61,7 +61,7 @@ fn parts(secret: &[u8]) -> impl Iterator<Item = &[u8]> {
         .filter(|part| part.len() >= SHORTEST)
 }
 
-/// The inside of a JSON string as RFC 8259 asks for it, and with what Go (`\u0026`), PHP (`\/`, `\u00e4`), Python and .NET escape beside it.
+/// The inside of a JSON string as RFC 8259 requires it, and with what Go (`\u0026`), PHP (`\/`, `\u00e4`), Python and .NET escape beside it.
 fn json_forms(text: &str) -> impl Iterator<Item = Form> {
     (0..16_u8).map(move |style| {
         let [slash, html, ascii, upper] = [1, 2, 4, 8].map(|bit| style & bit != 0);

@@ -2,7 +2,7 @@
 //!
 //! Secrets are read once when a provider is loaded, and reach the guest only where `reveal` is granted.
 //!
-//! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is asked for
+//! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is requested
 //! ([`Keyring::placeholder_use`]), and when a request with it leaves ([`Keyring::placeholder`]).
 //! Each use of each secret has its own grant, and a refusal carries the line that grants it.
 
@@ -154,7 +154,7 @@ impl Granted {
             .clone()
             .ok_or_else(|| {
                 KeyError::Unusable(format!(
-                    "secret {:?} (file {}) is no RSA private key of 2048 to 4096 bits in PEM (PKCS #8 or PKCS #1)",
+                    "secret {:?} (file {}) is not an RSA private key of 2048 to 4096 bits in PEM (PKCS #8 or PKCS #1)",
                     self.grant.name,
                     self.grant.file.display()
                 ))

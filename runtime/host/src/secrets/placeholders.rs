@@ -34,7 +34,7 @@ const DIGITS: usize = 32;
 /// Length of a placeholder, in bytes.
 pub const LENGTH: usize = PREFIX.len() + DIGITS;
 
-/// Most placeholders of one call. The same one asked for again is not another. (`wit/v0.1/keys.wit`)
+/// Most placeholders of one call. The same one requested again is not another. (`wit/v0.1/keys.wit`)
 pub const MOST_PER_CALL: usize = 64;
 
 /// Most places in one request, headers and body together, that are filled. (`wit/v0.1/keys.wit`)

@@ -27,7 +27,7 @@ impl Secret {
         Ok(Self(bytes))
     }
 
-    /// The bytes. Whoever asks must not let them go anywhere but where the grant says.
+    /// The bytes. Callers must not pass them anywhere but where the grant allows.
     pub fn expose(&self) -> &[u8] {
         &self.0
     }

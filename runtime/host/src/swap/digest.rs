@@ -1,6 +1,6 @@
 //! Keyed digest over all settings of a provider, to detect changes without showing them.
 //!
-//! It becomes part of [`ProviderIdentity::digest`](cloudwit_model::ProviderIdentity), by which the deletion brake tells two sources of
+//! It becomes part of [`ProviderIdentity::digest`](cloudwit_model::ProviderIdentity), by which the deletion brake distinguishes two sources of
 //! opinions apart. That one is seen by people, and a plain hash over a short secret could be guessed; so this is an HMAC under a key that is
 //! made anew for each process.
 

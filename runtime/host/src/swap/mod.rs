@@ -165,12 +165,12 @@ impl SwappableProvider {
         }
     }
 
-    /// What is left of the request budget at each API host that was asked. Cheap too.
+    /// What is left of the request budget at each API host with requests. Cheap too.
     pub fn budgets(&self) -> Vec<BudgetStatus> {
         self.current().env().egress.budgets()
     }
 
-    /// Follows a change: the component and the settings as they are now, or why there are none. Counts, logs and remembers what came of it.
+    /// Follows a change: the component and the settings as they are now, or why there are none. Counts, logs and keeps the result.
     pub async fn swap(&self, next: Result<(PathBuf, ProviderSettings), NoSuccessor>) -> Swap {
         let _turn = self.turn.lock().await;
         let started = Instant::now();
@@ -313,7 +313,7 @@ fn faulty(result: SwapResult, fault: &ProviderFault) -> Refused {
     }
 }
 
-/// What runs must go on being possible: the controllers are started by the abilities of the first one, and Nodes carry its provider ids.
+/// What runs must stay possible: the controllers are started by the abilities of the first one, and Nodes carry its provider ids.
 fn compare(before: &Provider, candidate: &Provider) -> Result<(), Refused> {
     let (old, new) = (before.abilities(), candidate.abilities());
     let kept = new.names();

@@ -82,7 +82,7 @@ pub struct ProviderStatus {
     pub contract: String,
     /// SHA-256 of the component, unpacked, in hexadecimal.
     pub component_digest: String,
-    /// What it can be asked.
+    /// Its interfaces.
     pub abilities: Abilities,
     /// Prefixes of the provider ids it gives out.
     pub provider_id_prefixes: Vec<String>,
@@ -92,7 +92,7 @@ pub struct ProviderStatus {
     pub lacking: Vec<String>,
     /// Since when it runs with this component and these settings.
     pub since: Timestamp,
-    /// The last change of its files that was looked at; none since the start.
+    /// The last change of its files that was checked; none since the start.
     pub last_swap: Option<Swap>,
     /// The last call in which it, or one that ran before it, misbehaved.
     pub last_fault: Option<LastFault>,

@@ -20,7 +20,7 @@ use tracing::{info, warn};
 
 /// Where the accounts are.
 const NAMESPACE: &str = "kube-system";
-/// The lifetime that is asked for.
+/// The lifetime that is requested.
 const LIFETIME: Duration = Duration::from_secs(3600);
 /// A lifetime that the API server gives as shorter than this is not believed, as upstream does.
 const SHORTEST_LIFETIME: Duration = Duration::from_secs(600);
@@ -71,7 +71,7 @@ impl fmt::Debug for Account {
 }
 
 impl Account {
-    /// The account of that name. Nothing is asked for before the first request that needs it.
+    /// The account of that name. Nothing is requested before the first request that needs it.
     pub fn new(name: &'static str, client: Client) -> Self {
         Self {
             name,
@@ -173,7 +173,7 @@ impl Account {
     }
 }
 
-/// Success too when somebody else was faster.
+/// A conflict is success too.
 fn existing<T>(created: Result<T, kube::Error>) -> Result<(), kube::Error> {
     match created {
         Ok(_) => Ok(()),

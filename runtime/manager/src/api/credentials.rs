@@ -180,7 +180,7 @@ fn header_of(status: &ExecStatus) -> anyhow::Result<Option<HeaderValue>> {
 fn read_token(file: &Path) -> anyhow::Result<HeaderValue> {
     let content = read_file(file).with_context(|| format!("the token file {} cannot be read", file.display()))?;
     let text = String::from_utf8(content).ok();
-    let text = text.with_context(|| format!("the token file {} is no text", file.display()))?;
+    let text = text.with_context(|| format!("the token file {} is not UTF-8 text", file.display()))?;
     anyhow::ensure!(!text.trim().is_empty(), "the token file {} is empty", file.display());
     header(&text)
 }

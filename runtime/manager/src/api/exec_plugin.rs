@@ -37,7 +37,7 @@ impl ExecStatus {
     /// Until when it holds; none for ever.
     pub fn expires(&self) -> anyhow::Result<Option<Timestamp>> {
         let parsed = self.expiration_timestamp.as_deref().map(str::parse).transpose();
-        parsed.context("the exec plugin's expirationTimestamp is no time of RFC 3339")
+        parsed.context("the exec plugin's expirationTimestamp is not a time of RFC 3339")
     }
 }
 

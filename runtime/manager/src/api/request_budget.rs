@@ -5,7 +5,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// How often one client may ask. Who comes first goes first.
+/// Rate limit of one client. First come, first served.
 #[derive(Debug)]
 pub struct RequestBudget {
     /// Time in which one request becomes possible.

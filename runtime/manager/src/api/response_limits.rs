@@ -14,7 +14,7 @@ use tower::BoxError;
 /// How long a request that is no watch may take, with its body. The API server itself gives up after as long (`--request-timeout`).
 pub const REQUEST_LIMIT: Duration = Duration::from_secs(60);
 
-/// How long a watch may be silent. The API server ends each after 290 s, which the client asks for, and sends bookmarks before.
+/// How long a watch may be silent. The API server ends each after 290 s, which the client requests, and sends bookmarks before.
 pub const WATCH_SILENCE: Duration = Duration::from_secs(330);
 
 /// Bytes of a response that is no watch: a page of 500 objects of 128 KiB each.
@@ -46,7 +46,7 @@ pub fn is_watch<B>(request: &Request<B>) -> bool {
     pairs.any(|pair| matches!(pair, "watch=true" | "watch=1"))
 }
 
-/// What is told of a response that ended: its bytes.
+/// What is reported of a response that ended: its bytes.
 type OnEnd = Box<dyn FnOnce(usize) + Send>;
 
 /// The body of a response, cut at its limits.

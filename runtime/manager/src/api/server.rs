@@ -3,7 +3,7 @@
 //! ```text
 //!   controller -> request_budget  waits for its turn          (--kube-api-qps, --kube-api-burst)
 //!              -> credentials     its own service account     (--use-service-account-credentials)
-//!              -> Leadership      writes only while it leads, and the API server is told to give up by the deadline
+//!              -> Leadership      writes only while it leads, and requests carry the deadline as `timeout`
 //!              -> api_transport   token, limits, counts, kube's client
 //! ```
 
@@ -30,7 +30,7 @@ use crate::flags::groups::api_server::ApiServerArgs;
 /// How long a first answer of the API server may take; upstream waits as long (`app/controllermanager.go`).
 const FIRST_ANSWER: Duration = Duration::from_secs(10);
 
-/// The terms of the deadline are told to the API server only up to this; beyond it the API server has a limit of its own.
+/// The deadline is sent to the API server only up to this; beyond it the API server has a limit of its own.
 const LONGEST_WRITE: Duration = Duration::from_secs(60);
 
 /// A client for that kubeconfig, or for the service account of the Pod, whose API server has answered; for commands that only read.
@@ -52,7 +52,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// Finds the API server of these flags and asks for its version. `identity` tells replicas apart in the audit log.
+    /// Finds the API server of these flags and reads its version. `identity` distinguishes replicas in the audit log.
     pub async fn connect(args: &ApiServerArgs, identity: &str, requests: RestClientMetrics) -> anyhow::Result<Self> {
         let (from, origin) = config(args).await?;
         let url = from.config.cluster_url.to_string();

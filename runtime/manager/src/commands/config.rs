@@ -57,7 +57,7 @@ pub struct CheckArgs {
     pub provider_dir: PathBuf,
 }
 
-/// Prints what was asked for.
+/// Prints what was requested.
 pub fn run(command: &ConfigCommand) -> anyhow::Result<ExitCode> {
     match command {
         ConfigCommand::Check(args) => check(args),
@@ -85,7 +85,7 @@ fn check(args: &CheckArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The components that are files here; none for one in a registry, which is not asked.
+/// The components that are files here; none for one in a registry, which is not called.
 fn components(configured: &Configured) -> Result<Vec<Option<ComponentFile>>, Vec<String>> {
     let (mut files, mut mistakes) = (Vec::new(), Vec::new());
     for source in &configured.providers {

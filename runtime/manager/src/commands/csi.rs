@@ -47,7 +47,7 @@ pub fn driver_name(text: &str) -> Result<String, String> {
     csi::wrong_name(text).map_or_else(|| Ok(text.to_owned()), Err)
 }
 
-/// Serves until it is told to stop.
+/// Serves until it is stopped.
 pub async fn run(args: CsiArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
     let no_cluster = Arc::new(Cluster::default()).outside();

@@ -111,7 +111,7 @@ impl CsiNodeArgs {
         }
         for folder in [&self.kubelet_dir, &self.sysfs, &self.dev] {
             if !folder.is_absolute() || !folder.is_dir() {
-                bail!("{} is no folder; give the absolute path of one", folder.display());
+                bail!("{} is not a folder; give the absolute path of one", folder.display());
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ impl CsiNodeArgs {
     }
 }
 
-/// Serves until it is asked to stop. What is under way then has a while to end, since a file system that is half made is not mounted by itself.
+/// Serves until it is stopped. What is under way then has a while to end, since a file system that is half made is not mounted by itself.
 pub async fn run(args: CsiNodeArgs, work: WorkRuntime, mut stop: StopSignals) -> anyhow::Result<ExitCode> {
     args.check()?;
     let end = CancellationToken::new();

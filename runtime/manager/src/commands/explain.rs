@@ -21,7 +21,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 /// Exit code when there is no such object. (2 is a command line that makes no sense.)
 const NO_SUCH_OBJECT: u8 = 3;
 
-/// Exit code when no Cloudwit was reached and the answer is what the API server alone tells.
+/// Exit code when no Cloudwit was reached and the answer is from the API server alone.
 const NO_CLOUDWIT: u8 = 4;
 
 /// What can be done beside running the controllers.
@@ -146,7 +146,7 @@ pub enum Output {
     Json,
 }
 
-/// The object that is asked about.
+/// The object of the query.
 #[derive(Debug, Subcommand)]
 pub enum Object {
     /// A Node.
@@ -260,7 +260,7 @@ async fn get(address: SocketAddr, page: &str, output: Output) -> anyhow::Result<
     stream.write_all(request.as_bytes()).await?;
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await?;
-    parse(&answer).context("who answers there is no Cloudwit")
+    parse(&answer).context("the server there is not Cloudwit")
 }
 
 fn parse(answer: &str) -> Option<(u16, String)> {

@@ -10,7 +10,7 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
-    /// A running process, with all that its controllers remember.
+    /// A running process, with all state of its controllers.
     Cloudwit,
     /// The API server alone.
     ApiServer,
@@ -41,7 +41,7 @@ impl From<Explanation> for Answer {
 }
 
 impl Answer {
-    /// What the API server alone tells.
+    /// The answer from the API server alone.
     pub fn from_api_server(object: String, sentences: Vec<String>, events: Vec<String>) -> Self {
         let statement = |text| Statement { controller: "", text };
         Self {

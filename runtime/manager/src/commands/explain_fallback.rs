@@ -19,7 +19,7 @@ const EVENTS: usize = 10;
 /// Events about Nodes and PersistentVolumes live here, since these have no namespace.
 const OF_NO_NAMESPACE: &str = "default";
 
-/// What the API server tells; None when there is no such object.
+/// The answer of the API server; None when there is no such object.
 pub async fn ask(client: &Client, object: &Object) -> anyhow::Result<Option<Answer>> {
     let asked = "failed to query the API server";
     let (sentences, kind, namespace, name) = match object {

@@ -1,4 +1,4 @@
-//! `cloudwit completion` and `cloudwit man`: what a shell and its user want to know of the command line.
+//! `cloudwit completion` and `cloudwit man`: shell completion and manual pages.
 
 use std::io::{ErrorKind, Write as _};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub fn man(args: &ManArgs) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     };
     if !dir.is_dir() {
-        bail!("{} is no folder; make it first", dir.display());
+        bail!("{} is not a folder; make it first", dir.display());
     }
     clap_mangen::generate_to(command, dir).with_context(|| format!("writing the pages to {}", dir.display()))?;
     Ok(ExitCode::SUCCESS)

@@ -78,7 +78,7 @@ impl Check<'_> {
 
     fn duration(&mut self, line: u64, path: &str, text: &str, range: (Option<i64>, Option<i64>)) {
         let Ok(duration) = text.parse::<SignedDuration>() else {
-            let what = format!("{text:?} is no duration; write for example 5s or 500ms");
+            let what = format!("{text:?} is not a valid duration; write for example 5s or 500ms");
             return self.wrong(line, path, &what);
         };
         let (least, most) = (range.0.unwrap_or(0), range.1.unwrap_or(i64::MAX));

@@ -1,4 +1,4 @@
-//! A document that operators write: its mistakes by the schema of its type, each with its line, then its value.
+//! Parser of configuration documents: mistakes by schema, each with its line, then the value.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use crate::config::schema;
 use crate::config::tree::{Tree, Value};
 use crate::config::yaml;
 
-/// A document that was read; tells where things stand in it.
+/// A parsed document, with positions.
 #[derive(Debug)]
 pub struct Document {
     name: String,

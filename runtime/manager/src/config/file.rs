@@ -4,7 +4,7 @@
 //!   text -> `document` (lines; unknown keys and wrong kinds, by the schema of the types here) -> what only the whole shows -> Configured
 //! ```
 //!
-//! All mistakes are told at once, each with its line. Nothing but the files that are named is read, and those of secrets not even that.
+//! All mistakes are reported at once, each with its line. Nothing but the files that are named is read, and those of secrets not even that.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -196,7 +196,7 @@ impl Reader<'_> {
             if !is_name(name) {
                 self.wrong(
                     &path,
-                    format!("{name:?} is no name; use at most 63 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"),
+                    format!("{name:?} is not a valid name; use at most 63 lower-case letters, digits, '-' and '.', with a letter or digit at both ends"),
                 );
             }
             if !seen.insert(name) {

@@ -1,4 +1,4 @@
-//! JSON schema of what operators write, from the types it is read into, and the reference page's table of keys from that.
+//! JSON schema of the configuration file from its types, and the reference page's table of keys.
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
@@ -12,7 +12,7 @@ pub fn configuration() -> Value {
     of::<File>()
 }
 
-/// A type's: draft 2020-12 in one piece, with the few words that `check` and the table know.
+/// A type's: draft 2020-12 in one piece, with the few keywords that `check` and the table support.
 pub(crate) fn of<T: JsonSchema>() -> Value {
     let mut settings = SchemaSettings::draft2020_12();
     settings.inline_subschemas = true;

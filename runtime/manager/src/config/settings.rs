@@ -229,7 +229,7 @@ fn cluster_cidrs(text: &str, problems: &mut Vec<String>) -> Vec<IpNet> {
         match part.parse::<IpNet>() {
             Ok(cidr) => cidrs.push(cidr.trunc()),
             Err(_) => problems.push(format!(
-                "--cluster-cidr: {part:?} is no CIDR; write for example 10.244.0.0/16"
+                "--cluster-cidr: {part:?} is not a CIDR; write for example 10.244.0.0/16"
             )),
         }
     }

@@ -19,7 +19,7 @@ pub struct LeaseBoard {
 /// Who holds a Lease.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holder {
-    /// The identity of the process; none when nobody holds it.
+    /// The identity of the process; none when it has no holder.
     pub identity: Option<String>,
     /// Since when, by its own clock.
     pub since: Option<Timestamp>,

@@ -74,7 +74,7 @@ pub struct LeaderElectionArgs {
     pub leader_migration_config: Option<PathBuf>,
 }
 
-/// An election as the flags want it.
+/// An election by the flags.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Election {
     timing: Timing,
@@ -313,7 +313,7 @@ impl Candidacy {
         }
     }
 
-    /// Whether this process is what it believes to be: fails when it leads by its own account but has not renewed for long.
+    /// Fails when this process leads by its own state but has not renewed for long.
     pub fn health(&self) -> LeadershipHealth {
         LeadershipHealth {
             terms: self.terms.clone(),
@@ -332,7 +332,7 @@ impl Candidacy {
     }
 
     /// Releases the Leases, unless a write was cut off: then a successor has to wait for as long as the Lease lasts, since what was cut
-    /// off may still go on in the API server or the cloud.
+    /// off may still continue in the API server or the cloud.
     pub async fn release(mut self, all_ended: bool) {
         if !all_ended {
             warn!("write in flight cancelled; lease left to expire");
@@ -356,7 +356,7 @@ impl LeadershipHealth {
         self.terms.iter().any(Leadership::is_leading)
     }
 
-    /// Fails when this process believes to lead but has not renewed for the lease duration and 20 s. Replicas that wait are healthy.
+    /// Fails when this process leads but has not renewed for the lease duration and 20 s. Replicas that wait are healthy.
     ///
     /// # Errors
     ///

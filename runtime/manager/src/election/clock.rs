@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use cloudwit_controllers::leadership::Clock;
 
-/// Time since the machine was started. It goes on while the machine sleeps, unlike [`std::time::Instant`]: a laptop that wakes up must
-/// not believe that it still leads. Where the system has no such clock it is the usual one.
+/// Time since the machine was started. It continues while the machine sleeps, unlike [`std::time::Instant`]: a laptop that wakes up must
+/// not count as leading. Where the system has no such clock it is the usual one.
 pub fn since_boot() -> Clock {
     #[cfg(target_os = "linux")]
     const CLOCK: rustix::time::ClockId = rustix::time::ClockId::Boottime;

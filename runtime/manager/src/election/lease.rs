@@ -118,7 +118,7 @@ impl Candidate {
         }
     }
 
-    /// Waits until the Lease is free, as far as is known: not longer than `pause` while nobody tells us what becomes of it.
+    /// Waits until the Lease is free, as far as is known: not longer than `pause` without a watch.
     async fn wait(&mut self, pause: Duration, watch: &mut LeaseWatch) {
         let look = Instant::now() + pause;
         while let (Step::Wait { holder, rest }, Some(seen)) = (self.next(self.seen.as_ref()), &self.seen) {
@@ -190,7 +190,7 @@ impl Candidate {
     }
 
     async fn try_release(&self) -> Result<bool, kube::Error> {
-        // Read anew, since an attempt that was broken off may have got us the Lease without our knowing.
+        // Read anew, since an attempt that was broken off may have acquired the Lease unnoticed.
         let Some(lease) = self.leases.get_opt(&self.settings.name).await? else {
             return Ok(false);
         };
@@ -200,7 +200,7 @@ impl Candidate {
         self.replace(&lease, spec).await.map(|_| true)
     }
 
-    /// One look and one write at most; two when what we knew was outdated.
+    /// One read and one write at most; two when the cached Lease was stale.
     async fn attempt(&mut self) -> Result<Attempt, kube::Error> {
         let leading = self.until.is_some();
         if leading && let Some(seen) = &self.seen {

@@ -1,6 +1,6 @@
 //! Next step of leader election: acquire, renew, wait or stop. Pure.
 //!
-//! The rules are client-go's (`tools/leaderelection`): a Lease is free when nobody holds it, or when it has not *changed before our own
+//! The rules are client-go's (`tools/leaderelection`): a Lease is free when it has no holder, or when it has not *changed before our own
 //! eyes* for the time its holder wrote into it. The times in it are never compared with our clock, so clocks may differ.
 //! Stricter than client-go in one thing: a leader that sees another holder stops at once, not at its deadline.
 
@@ -16,7 +16,7 @@ use kube::api::ObjectMeta;
 pub struct Timing {
     /// How long others wait after they have seen the last sign of life.
     pub lease_duration: Duration,
-    /// How long a leader goes on without having renewed.
+    /// How long a leader continues without having renewed.
     pub renew_deadline: Duration,
     /// Pause between two attempts.
     pub retry_period: Duration,
@@ -126,7 +126,7 @@ pub fn step(
     })
 }
 
-/// The Lease for everybody to take, as client-go leaves it behind with `ReleaseOnCancel`. None when it is not ours.
+/// The Lease for all to take, as client-go leaves it behind with `ReleaseOnCancel`. None when it is not ours.
 pub fn released(lease: &Lease, identity: &str, wall: Timestamp) -> Option<LeaseSpec> {
     let spec = lease.spec.clone()?;
     (spec.holder_identity.as_deref() == Some(identity)).then_some(LeaseSpec {
@@ -149,7 +149,7 @@ pub fn replacement(seen: &Lease, spec: LeaseSpec) -> Lease {
     }
 }
 
-/// Keeps fields that we do not know how to set (`strategy`, `preferredHolder`).
+/// Keeps fields that we do not set (`strategy`, `preferredHolder`).
 fn with_foreign_fields(taken: LeaseSpec, before: LeaseSpec) -> LeaseSpec {
     LeaseSpec {
         holder_identity: taken.holder_identity,

@@ -1,6 +1,6 @@
 //! Watch of a Lease, so that a waiting replica acquires it without polling.
 //!
-//! Only a help. Where the Lease cannot be watched, for lack of the right or because the API server breaks off, `lease` looks at it every
+//! Only a help. Where the Lease cannot be watched, for lack of the right or because the API server breaks off, `lease` reads it every
 //! retry period, as upstream's election does.
 
 use std::pin::Pin;
@@ -56,7 +56,7 @@ impl LeaseWatch {
         }
     }
 
-    /// Whether changes are told as they happen.
+    /// Whether changes are watched.
     pub fn is_open(&self) -> bool {
         self.events.is_some()
     }

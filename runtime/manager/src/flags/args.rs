@@ -101,7 +101,7 @@ pub struct Args {
     /// Upstream's flags without effect.
     #[command(flatten)]
     pub no_effect: NoEffectArgs,
-    /// What was wrong with single flags; told together with what is wrong with their values.
+    /// Mistakes of single flags; reported together with what is wrong with their values.
     #[arg(skip)]
     pub mistakes: Vec<String>,
 }

@@ -236,7 +236,7 @@ mod tests {
         for part in [
             "--cloud-providr: there is no such flag; did you mean --cloud-provider?",
             "--secure-port=70000: \"70000\" cannot be used; give a whole number from 0 to 65535",
-            "--node-monitor-period=soon: \"soon\" is no duration",
+            "--node-monitor-period=soon: \"soon\" is not a valid duration",
             "--node-deletion=never: \"never\" is none of off, taint, delete",
             "--admin-address=0.0.0.0:80: it is not on loopback",
             "does not take any arguments, got [\"now\"]",
@@ -276,12 +276,15 @@ mod tests {
             ("--tls-curve-preferences=29,x", "give a whole number"),
             (
                 "--kube-api-qps=many",
-                "\"many\" is no number; write for example 20 or 0.5",
+                "\"many\" is not a valid number; write for example 20 or 0.5",
             ),
-            ("--bind-address=here", "\"here\" is no IP address; write for example"),
+            (
+                "--bind-address=here",
+                "\"here\" is not an IP address; write for example",
+            ),
             (
                 "--master=https://[",
-                "\"https://[\" is no URL; write for example https://",
+                "\"https://[\" is not a valid URL; write for example https://",
             ),
             (
                 "--leader-elect=perhaps",
@@ -289,7 +292,7 @@ mod tests {
             ),
             (
                 "--leader-elect-lease-duration=-5s",
-                "\"-5s\" is no duration; write for example",
+                "\"-5s\" is not a valid duration; write for example",
             ),
         ] {
             let mistakes = of(&[flag]).mistakes;

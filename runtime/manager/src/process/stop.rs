@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals by which a process is asked to stop. What comes before it is waited for is kept.
+/// The signals that stop a process. What comes before it is waited for is kept.
 pub struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -23,7 +23,7 @@ impl StopSignals {
         })
     }
 
-    /// Waits until the process is asked to stop; answers the number of the signal.
+    /// Waits until the process is stopped; answers the number of the signal.
     pub async fn requested(&mut self) -> u8 {
         let kind = tokio::select! {
             _ = self.terminate.recv() => SignalKind::terminate(),

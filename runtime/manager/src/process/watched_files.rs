@@ -1,4 +1,4 @@
-//! Watcher of small files such as certificates: looked at once a second, read when they have changed.
+//! Watcher of small files such as certificates: checked once a second, read when changed.
 //!
 //! That happens on the blocking pool (`bounded_work`): a mount that hangs costs one thread, and what was read last stays in use.
 
@@ -11,7 +11,7 @@ use cloudwit_host::bounded_work::{BoundedWorkError, FILE_LIMIT, bounded};
 
 use crate::process::file_look::Fingerprint;
 
-/// How often files are looked at.
+/// How often files are checked.
 const PERIOD: Duration = Duration::from_secs(1);
 
 /// Bytes of one file that count.
@@ -19,8 +19,8 @@ const FILE_BYTES: u64 = 4 << 20;
 
 static FOLLOWERS: AtomicU64 = AtomicU64::new(0);
 
-/// Calls `reload` after each change of `files`, which may name each other and are asked for anew each time; that may block.
-/// An error is told once for each change, and what was before stays.
+/// Calls `reload` after each change of `files`, which may name each other and are requested anew each time; that may block.
+/// An error is logged once for each change, and what was before stays.
 pub fn follow<F>(
     files: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static,
     what: impl Into<String>,

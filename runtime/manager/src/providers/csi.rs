@@ -1,4 +1,4 @@
-//! CSI drivers of the providers that have volumes: each on a socket of its own, while this process leads.
+//! CSI drivers of providers with volumes: one socket each, while this process leads.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -113,7 +113,7 @@ pub async fn drivers(
     Ok(served)
 }
 
-/// What the node controller tells the machines of, by the provider's name.
+/// Drivers for the CSI annotation, by the provider's name.
 pub fn of_nodes(served: &[Served]) -> BTreeMap<String, NodeVolumes> {
     let volumes = |served: &Served| NodeVolumes {
         driver: served.driver.name.clone(),
@@ -148,7 +148,7 @@ pub async fn serve(served: Served, leadership: Leadership, shutdown: Cancellatio
     }
 }
 
-/// What is wrong with the name of a driver: the interface wants at most 63 characters, Kubernetes a DNS subdomain (the CSIDriver has the name).
+/// What is wrong with the name of a driver: the interface allows at most 63 characters, Kubernetes a DNS subdomain (the CSIDriver has the name).
 pub fn wrong_name(name: &str) -> Option<String> {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_label = |label: &str| {
@@ -159,7 +159,7 @@ pub fn wrong_name(name: &str) -> Option<String> {
     let fits = name.len() <= 63 && name.split('.').all(is_label);
     let wrong = || {
         format!(
-            "{name:?} is no driver name; use at most 63 lower-case letters, digits, '-' and '.', such as disks.csi.example.com"
+            "{name:?} is not a valid driver name; use at most 63 lower-case letters, digits, '-' and '.', such as disks.csi.example.com"
         )
     };
     (!fits).then(wrong)

@@ -23,7 +23,7 @@ pub enum ProviderDirError {
         dir.display(), known_text(known)
     )]
     Unknown {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// Where.
         dir: PathBuf,
@@ -33,7 +33,7 @@ pub enum ProviderDirError {
     /// Two files of that name.
     #[error("--provider-dir={}: there is {name}.wasm and {name}.wasm.zst; keep the one that is meant", dir.display())]
     Twice {
-        /// What was asked for.
+        /// What was requested.
         name: String,
         /// Where.
         dir: PathBuf,

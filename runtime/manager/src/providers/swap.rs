@@ -1,4 +1,4 @@
-//! Watcher of a provider's files: component, cloud config, grants, limits, secrets, authorities, client certificates.
+//! Watcher of a provider's files: component, cloud config, settings, secrets, certificates.
 //!
 //! ```text
 //!   files -> file_look (fingerprint) -> swap_plan (settled? due?) -> reload (settings anew) -> SwappableProvider::swap -> Event
@@ -19,7 +19,7 @@ use crate::process::file_look::Fingerprint;
 use crate::providers::component::Component;
 use crate::providers::swap_plan::SwapPlan;
 
-/// Between two looks at the files. A change is followed after two looks that see the same.
+/// Between two checks of the files. A change is followed after two checks with the same result.
 const POLL: Duration = Duration::from_millis(200);
 
 /// What a provider is loaded from, as the files say it now.
@@ -71,7 +71,7 @@ impl SwapWatch {
                 if now_named == watched {
                     self.follow(source, &mut plan, print).await;
                 } else {
-                    // The settings name other files than those that were looked at before they were read.
+                    // The settings name other files than those that were checked before they were read.
                     watched = now_named;
                 }
             }
@@ -136,7 +136,7 @@ fn event(before: Option<&Swap>, swap: &Swap) -> Option<(EventKind, &'static str)
     }
 }
 
-/// What Events about this process are about: its Pod, if the downward API tells which in these variables of the environment; else the Lease that its leader holds, which is there
+/// What Events about this process are about: its Pod, if the downward API names it in these variables of the environment; else the Lease that its leader holds, which is there
 /// in every cluster and is where upstream writes about leadership.
 pub fn subject(variable: impl Fn(&str) -> Option<String>, lease_namespace: &str, lease: &str) -> Subject {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());

@@ -42,7 +42,7 @@ pub struct PinnedComponent {
     pub reference: Reference,
     /// How the registry is reached.
     pub access: RegistryAccess,
-    /// Files of the public keys, one of which has to have signed it; none where no signature is wanted.
+    /// Files of the public keys, one of which has to have signed it; none where no signature is required.
     pub keys: Vec<PathBuf>,
     /// The most that it may have, in bytes.
     pub limit: u64,
@@ -84,7 +84,7 @@ impl RegistryAccess {
                 let named = || format!("registry.dockerConfig: {}", file.display());
                 let text = String::from_utf8(read(file).with_context(named)?)
                     .ok()
-                    .context("is no text")
+                    .context("is not UTF-8 text")
                     .with_context(named)?;
                 credentials::find(&text, reference).with_context(named)?
             }

@@ -1,4 +1,4 @@
-//! Sigstore's bundle, version 0.3: cosign's format since version 3, an artifact that refers to the manifest.
+//! Sigstore bundle 0.3, cosign's format since version 3: an artifact that refers to the manifest.
 //!
 //! | in it | signed is | about the manifest by |
 //! | ----- | --------- | --------------------- |

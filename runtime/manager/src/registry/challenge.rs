@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Longest header that is read, in bytes.
 const LONGEST: usize = 8 << 10;
 
-/// What a registry wants to be shown.
+/// Authentication challenge of a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Challenge {
     /// User and password with each request.

@@ -1,4 +1,4 @@
-//! Client of one repository (OCI distribution 1.1): manifests, blobs, referrers; with bounds, tokens and redirects.
+//! OCI distribution client of one repository: manifests, blobs, referrers, tokens, redirects.
 //!
 //! The rules of the host's egress hold here too: no redirect is followed blindly, names that lead to special addresses are not connected to,
 //! and a credential goes to the registry and to the token service that it names over TLS, never to where a redirect leads.
@@ -181,7 +181,7 @@ impl Client {
             .context("the registry's address")
     }
 
-    /// Sends a request: with what the registry wants to be shown, and after redirects of a GET.
+    /// Sends a request: with the credentials that the registry requires, and after redirects of a GET.
     async fn send(&self, method: Method, url: Url, content: Option<Content>) -> anyhow::Result<Response> {
         let (mut url, mut asked, mut redirects) = (url, false, 0);
         loop {
@@ -267,7 +267,7 @@ impl Client {
             .context("the token service's answer")?;
         let answer: TokenAnswer = serde_json::from_slice(&answer)
             .ok()
-            .context("the token service's answer is no token")?;
+            .context("the token service's answer has no token")?;
         let token = answer.token.or(answer.access_token).filter(|token| !token.is_empty());
         let token = token.context("the token service's answer has no token")?;
         sensitive(&format!("Bearer {token}")).context("the token service's answer has a token that fits into no header")
@@ -317,11 +317,11 @@ fn sensitive(text: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Where an answer leads, from the URL that was asked.
+/// Where an answer leads, from the URL of the request.
 fn location(response: &Response, from: &Url) -> anyhow::Result<Url> {
     let header = response.headers().get(LOCATION).and_then(|header| header.to_str().ok());
     let target = header.and_then(|target| from.join(target).ok());
-    target.context("the registry leads to a place that is no URL")
+    target.context("the registry redirects to an invalid URL")
 }
 
 async fn body_if_found(response: Response, limit: u64) -> anyhow::Result<Option<Vec<u8>>> {

@@ -51,7 +51,7 @@ struct Entry {
 pub fn find(config: &str, reference: &Reference) -> anyhow::Result<Option<Credential>> {
     // What the parser says could quote a password.
     let Ok(config) = serde_json::from_str::<DockerConfig>(config) else {
-        bail!("is no docker config; it has to be JSON such as {{\"auths\": {{\"HOST\": {{\"auth\": \"...\"}}}}}}");
+        bail!("is not a docker config; it has to be JSON such as {{\"auths\": {{\"HOST\": {{\"auth\": \"...\"}}}}}}");
     };
     let wanted = format!("{}/{}", reference.authority(), reference.repository);
     let fits = |key: &&String| {

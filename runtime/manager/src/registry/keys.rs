@@ -33,7 +33,7 @@ impl PublicKey {
     pub fn from_pem(pem: &[u8]) -> anyhow::Result<Self> {
         let der = SubjectPublicKeyInfoDer::from_pem_slice(pem)
             .ok()
-            .context("is no public key; it has to be a PEM file with BEGIN PUBLIC KEY, such as cosign.pub")?;
+            .context("is not a public key; it has to be a PEM file with BEGIN PUBLIC KEY, such as cosign.pub")?;
         match der.strip_prefix(&P256) {
             Some(point) if point.len() == 65 && point[0] == 4 => Ok(Self(point.to_vec())),
             _ => bail!(
@@ -69,7 +69,7 @@ impl PrivateKey {
             );
         }
         let der = PrivatePkcs8KeyDer::from_pem_slice(pem).ok().context(
-            "is no private key in PKCS #8 (BEGIN PRIVATE KEY); `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` makes one, \
+            "is not a private key in PKCS #8 (BEGIN PRIVATE KEY); `openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256` makes one, \
              `openssl pkcs8 -topk8 -nocrypt` changes an older form",
         )?;
         let pair = EcdsaKeyPair::from_pkcs8(

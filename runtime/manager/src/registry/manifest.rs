@@ -20,7 +20,7 @@ pub const WASM: &str = "application/wasm";
 /// Media type of a configuration that says nothing, and its content.
 pub const EMPTY: (&str, &[u8]) = ("application/vnd.oci.empty.v1+json", b"{}");
 
-/// Entries of a list that are looked at.
+/// Entries of a list that are checked.
 pub const MOST_ENTRIES: usize = 64;
 
 /// What a blob or manifest is, and where.
@@ -106,7 +106,7 @@ impl Manifest {
         if serde_json::from_slice::<Index>(bytes).is_ok() {
             bail!("it is a list of manifests (an image for several platforms), and no component");
         }
-        bail!("it is no OCI manifest")
+        bail!("it is not an OCI manifest")
     }
 
     /// The layer that is the component.
@@ -119,7 +119,7 @@ impl Manifest {
         let is_wasm = self.config.media_type == WASM_CONFIG || kind == WASM_CONFIG || kind == WASM;
         if !is_wasm {
             bail!(
-                "it is no WebAssembly component but {:?}; push the component with `cloudwit provider push` or `wkg oci push`",
+                "it is not a WebAssembly component but {:?}; push the component with `cloudwit provider push` or `wkg oci push`",
                 shortened(kind)
             );
         }
@@ -170,6 +170,6 @@ mod tests {
             refused(|manifest| *manifest = json!({ "schemaVersion": 2, "manifests": [] }))
                 .contains("list of manifests")
         );
-        assert!(refused(|manifest| *manifest = json!([])).contains("no OCI manifest"));
+        assert!(refused(|manifest| *manifest = json!([])).contains("not an OCI manifest"));
     }
 }

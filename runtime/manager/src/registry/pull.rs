@@ -280,7 +280,7 @@ fn entries(index: &[u8]) -> Option<Vec<Descriptor>> {
     serde_json::from_slice::<Index>(index).ok().map(|index| index.manifests)
 }
 
-/// Registries that do not tell what kind of artifact an entry is leave that to its manifest.
+/// Where a registry does not list the kind of an entry, its manifest has it.
 fn may_be_bundle(entry: &Descriptor) -> bool {
     entry.artifact_type.as_deref().is_none_or(|kind| kind == bundle::BUNDLE)
 }

@@ -114,7 +114,7 @@ impl Reference {
         })
     }
 
-    /// What the manifest is asked for by: the digest, else the tag, else `latest`.
+    /// What the manifest is requested by: the digest, else the tag, else `latest`.
     pub fn version(&self) -> String {
         match (&self.digest, &self.tag) {
             (Some(digest), _) => digest.to_string(),

@@ -11,7 +11,7 @@ use crate::registry::manifest::shortened;
 use crate::registry::reference::ContentDigest;
 use crate::registry::simple_signing;
 
-/// Signatures of one manifest that are looked at.
+/// Signatures of one manifest that are checked.
 pub const MOST: usize = 32;
 
 /// Size of one, in bytes.

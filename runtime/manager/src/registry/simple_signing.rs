@@ -1,4 +1,4 @@
-//! Simple signing: cosign's format until version 2, a JSON text that names the manifest, under the tag `sha256-HEX.sig`.
+//! Simple signing, cosign's format until version 2: JSON under the tag `sha256-HEX.sig`.
 
 use serde::Deserialize;
 

@@ -1,4 +1,4 @@
-//! Store of pulled components: a folder of its own below the cache folder, or memory where there is none.
+//! Store of pulled components: a folder below the cache folder, else memory.
 //!
 //! Nothing in it is trusted: names are digests, and who reads checks content against them.
 

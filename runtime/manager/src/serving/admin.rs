@@ -30,7 +30,7 @@ pub async fn serve(pages: Router, address: Option<SocketAddr>, shutdown: Cancell
     Ok(())
 }
 
-/// A web page of a stranger can have a browser on this machine ask here under a name of the stranger's that leads to 127.0.0.1; such a
+/// A foreign web page can have a browser on this machine send requests here under a foreign name that resolves to 127.0.0.1 (DNS rebinding); such a
 /// request names another host.
 async fn only_by_its_own_name(request: Request, next: Next) -> Response {
     let host = request
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_strangers_are_none_of_this_machine() {
+    fn foreign_host_names_are_rejected_on_loopback() {
         for good in [
             "127.0.0.1:10268",
             "127.0.0.1",

@@ -21,14 +21,14 @@ pub struct Chain(pub Arc<Vec<CertificateDer<'static>>>);
 
 /// Who decides.
 pub struct Admission {
-    /// Who is asking.
+    /// The client.
     pub authenticator: Arc<Authenticator>,
     /// Whether he may.
     pub authorizer: Authorizer,
 }
 
 impl Admission {
-    /// The pages for those who may see them; even what is not there is told to nobody else. Requests need a [`Chain`].
+    /// The pages for authorized users; others cannot find out whether a page exists. Requests need a [`Chain`].
     pub fn before(self, pages: Router) -> Router {
         pages.layer(from_fn_with_state(Arc::new(self), admit))
     }

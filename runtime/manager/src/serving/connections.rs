@@ -1,6 +1,6 @@
 //! Open HTTPS connections: limits per peer, and which one is closed for a new one.
 //!
-//! A probe opens a connection, asks once and goes. So room for the next one matters more than any that has nothing under way: the one that is
+//! A probe opens a connection for one request. So room for the next one matters more than any that has nothing under way: the one that is
 //! closed is idle, of a sender that is not known, and of the peer that has most.
 
 use std::collections::HashMap;
@@ -33,7 +33,7 @@ struct Table {
 
 struct OpenConnection {
     peer: IpAddr,
-    /// Whether somebody who has proven who he is has sent a request over it.
+    /// Whether an authenticated client has sent a request over it.
     known: bool,
     /// Requests under way.
     requests: usize,
@@ -115,7 +115,7 @@ impl Place {
         RequestUnderWay(self)
     }
 
-    /// Somebody who is known has sent a request.
+    /// An authenticated client has sent a request.
     pub fn set_known(&self) {
         self.change(|open| open.known = true);
     }

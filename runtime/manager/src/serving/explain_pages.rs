@@ -1,6 +1,6 @@
-//! `/explain/...` of Nodes, Services, PersistentVolumes and claims: a page for people in a browser, else text or JSON.
+//! Pages `/explain/...` of Nodes, Services, PersistentVolumes and claims: HTML, text or JSON.
 //!
-//! Every answer carries a header by which `cloudwit explain` knows that it talks to a Cloudwit and to nobody else.
+//! Every answer carries a header by which `cloudwit explain` recognizes a Cloudwit.
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
@@ -45,7 +45,7 @@ pub fn router(source: ExplainSource) -> Router {
         .with_state(source)
 }
 
-/// How an answer is wanted.
+/// Format of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Form {
     Html,
@@ -76,7 +76,7 @@ impl Wish {
     }
 }
 
-/// How a question is asked.
+/// Parameters of a request.
 struct Asked {
     /// `Node NAME`.
     object: String,

@@ -39,18 +39,18 @@ use crate::serving::tls::pairs::Pairs;
 /// How long a handshake and the head of a request may take; upstream gives 32 s for the latter (`net/http ReadHeaderTimeout`).
 const HANDSHAKE: Duration = Duration::from_secs(10);
 const HEAD: Duration = Duration::from_secs(32);
-/// The greatest age of a connection. Its client is told, and opens another one.
+/// The greatest age of a connection. Its client gets GOAWAY, and opens another one.
 const AGE: Duration = Duration::from_secs(600);
 /// How long a connection that is ending may take for what is under way.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
 /// How long requests under way may take at the end.
 const LAST_REQUESTS: Duration = Duration::from_secs(2);
 
-/// A server that is bound, and serves once it is told what.
+/// A server that is bound, and serves once it gets a router.
 pub struct SecureServing {
     listener: TcpListener,
     acceptor: TlsAcceptor,
-    /// Who may read; none where everybody may.
+    /// Authentication and authorization; none for open pages.
     admission: Option<Admission>,
     http: Builder<TokioExecutor>,
 }
@@ -71,7 +71,7 @@ impl SecureServing {
             .map(Some)
     }
 
-    /// Binds the port of webhooks, which asks nobody who he is: the API server has nothing to show by default.
+    /// Binds the port of webhooks, without authentication: the API server has no credentials by default.
     pub async fn bind_for_webhooks(serving: &SecureServingArgs) -> anyhow::Result<Self> {
         Self::prepare(serving, None, "the serving certificate of webhooks").await
     }
@@ -164,7 +164,7 @@ async fn connection(
     place: Arc<Place>,
 ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
     let stream = tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await??;
-    // The handshake has told which one it is. Finding it out from the first bytes would wait for ever for a peer that sends none.
+    // The handshake has negotiated which one it is. Finding it out from the first bytes would wait for ever for a peer that sends none.
     let http = match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => http.http2_only(),
         _ => http.http1_only(),
@@ -190,7 +190,7 @@ async fn connection(
     tokio::time::timeout(LAST_ANSWERS, served).await?
 }
 
-/// Tells the connection's place that a request is under way, and whether its sender is known.
+/// Records on the connection's place that a request is under way, and whether its sender is known.
 async fn track(State(place): State<Arc<Place>>, request: Request, next: Next) -> Response {
     let _under_way = place.request();
     let response = next.run(request).await;
@@ -200,7 +200,7 @@ async fn track(State(place): State<Arc<Place>>, request: Request, next: Next) ->
     response
 }
 
-/// Who may read, with the API server of the flags, or of the Pod, behind it.
+/// Authentication and authorization by the API server of the flags, or of the Pod.
 async fn admission(args: &Args, requests: &RestClientMetrics, registry: &mut Registry) -> anyhow::Result<Admission> {
     let metrics = AccessMetrics::new(registry);
     let (authn, authz) = (

@@ -144,7 +144,10 @@ async fn verbosity(State(pages): State<Pages>, request: Request<Body>) -> Respon
     let (Ok(level), Some(switch)) = (text.trim().parse::<u8>(), &pages.verbosity) else {
         return (
             StatusCode::BAD_REQUEST,
-            format!("{:?} is no verbosity; PUT a number from 0 to 255\n", text.trim()),
+            format!(
+                "{:?} is not a valid verbosity; PUT a number from 0 to 255\n",
+                text.trim()
+            ),
         )
             .into_response();
     };

@@ -56,7 +56,7 @@ impl KeyFile {
             Err(error) if error.kind() == ErrorKind::NotFound => Err(format!(
                 "{shown}: there is no such file; it has the public half of the key: `ssh-keygen -y -f PRIVATE-KEY` prints it"
             )),
-            Err(error) if error.kind() == ErrorKind::InvalidData => Err(format!("{shown}: this is no text")),
+            Err(error) if error.kind() == ErrorKind::InvalidData => Err(format!("{shown}: this is not UTF-8 text")),
             Err(error) => Err(format!("{shown}: {error}")),
         }
     }
@@ -96,7 +96,7 @@ mod tests {
         assert!(wrong.contains("private key") && !wrong.contains("c2VjcmV0"), "{wrong}");
         std::fs::write(folder.path().join("id.pub"), vec![0xff; 64]).unwrap();
         let wrong = KeyFile::new("core", &private).read().await.unwrap_err().to_string();
-        assert!(wrong.contains("no text"), "{wrong}");
+        assert!(wrong.contains("not UTF-8 text"), "{wrong}");
         std::fs::write(folder.path().join("id.pub"), "a".repeat(MAX_PUBLIC_KEY + 9)).unwrap();
         assert!(KeyFile::new("core", &private).read().await.is_err());
     }

@@ -1,4 +1,6 @@
-//! The leader sees to it that a public key reaches all machines, as kube-apiserver did in the days of its SSH tunnels.
+//! Syncs a public SSH key to all machines while leading.
+//!
+//! As kube-apiserver did for its SSH tunnels.
 //!
 //! ```text
 //!   --ssh-user, --ssh-keyfile --> KeyFile --SshKey--> sync --behind leadership and dry run--> SshKeys of each provider

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use cloudwit_model::{CloudError, EnsuredKey, EventKind, Failure, Retry};
 
-/// Between two looks at whether the machines have the key (`k8s.io/kubernetes/pkg/master/tunneler/ssh.go` of v1.18, `installSSHKeySyncLoop`).
+/// Between two checks of whether the machines have the key (`k8s.io/kubernetes/pkg/master/tunneler/ssh.go` of v1.18, `installSSHKeySyncLoop`).
 pub const INTERVAL: Duration = Duration::from_secs(300);
 
 /// After the first failure; doubles with each further one, up to [`INTERVAL`].
 const FIRST_PAUSE: Duration = Duration::from_secs(5);
 
-/// When somebody else was faster.
+/// After a conflict.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What is remembered between tries.
+/// What is kept between tries.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyncState {
     /// Failures one after another.
     failures: u32,
-    /// The last failure that was told.
+    /// The last failure reported.
     told: Option<String>,
     /// Of the pending answer that the next try continues.
     pub token: Option<String>,
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn outage_is_told_once_and_backs_off_up_to_the_interval() {
+    fn outage_is_reported_once_with_backoff_up_to_interval() {
         let mut state = SyncState::default();
         let outage = failed(Failure::Unavailable("no answer".into()));
         let tries: Vec<Next> = (0..9).map(|_| state.next(&outage)).collect();

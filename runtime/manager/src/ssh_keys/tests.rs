@@ -81,7 +81,7 @@ fn reasons(events: &Events) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn failing_cloud_is_asked_again_with_its_token() {
+async fn failing_cloud_is_retried_with_its_token() {
     let pending = Failure::Pending {
         after: Duration::from_secs(2),
         token: "op-1".into(),
@@ -114,7 +114,7 @@ async fn failing_cloud_is_asked_again_with_its_token() {
 }
 
 #[tokio::test]
-async fn replaced_key_file_is_read_again_and_a_broken_one_told() {
+async fn replaced_key_file_is_reread_and_broken_one_reported() {
     let set = set(Vec::new(), &Leadership::always(), false);
     let mut state = SyncState::default();
     set.sync.once(&mut state).await;
@@ -136,7 +136,7 @@ async fn dry_run_reaches_no_cloud_and_writes_no_event() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_asked_before_this_process_leads() {
+async fn no_call_is_made_before_this_process_leads() {
     let clock: cloudwit_controllers::leadership::Clock = Arc::new(|| Duration::from_secs(1));
     let (term, leadership) = Leadership::elected(clock);
     let set = set(Vec::new(), &leadership, false);

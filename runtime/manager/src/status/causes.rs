@@ -11,7 +11,7 @@ use crate::telemetry::shape::shape;
 /// One failure, as a controller reports it.
 #[derive(Debug, Clone)]
 pub struct Failing {
-    /// The provider that was asked.
+    /// The provider that was called.
     pub provider: String,
     /// Why it failed.
     pub cause: Cause,
@@ -46,7 +46,7 @@ pub struct Affected {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CauseFacts {
-    /// The provider that was asked.
+    /// The provider that was called.
     pub provider: String,
     /// Whose failure it is.
     #[serde(serialize_with = "label")]
@@ -83,7 +83,7 @@ pub fn group(failures: Vec<Failing>) -> Vec<CauseFacts> {
     causes
 }
 
-/// A cloud that does not answer, or wants fewer requests, is one cause whatever the words; else words that differ in names and numbers alone are
+/// A cloud that does not answer, or throttles, is one cause whatever the words; else words that differ in names and numbers alone are
 /// one. What the API server does not take has nothing to do with the provider.
 fn key(failing: &Failing) -> (CauseKind, String, String) {
     let kind = failing.cause.kind;

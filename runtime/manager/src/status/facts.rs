@@ -1,10 +1,10 @@
 //! Facts of the status page and of `/status.json`.
 //!
 //! ```text
-//!   status_source (asks everybody) --> Facts --> status_verdict (pure) --> Status --> status_page (HTML) or JSON
+//!   status_source (collects) --> Facts --> status_verdict (pure) --> Status --> status_page (HTML) or JSON
 //! ```
 //!
-//! There are no secrets in here: texts of providers have been redacted where they came in. They are still the words of strangers.
+//! There are no secrets in here: texts of providers have been redacted where they came in. They are still untrusted.
 
 use jiff::{SignedDuration, Timestamp, Unit};
 use serde::{Serialize, Serializer};
@@ -58,7 +58,7 @@ pub struct Facts {
     pub leadership: Leading,
     /// With which clouds.
     pub providers: Vec<ProviderFacts>,
-    /// How much may be asked of them.
+    /// Their request budgets.
     pub api_hosts: Vec<ApiHost>,
     /// Which Nodes seem to be gone, for each provider.
     pub deletion: Vec<Deletion>,
@@ -169,9 +169,9 @@ pub struct LeaseFacts {
     pub lease: String,
     /// Whether this process works under it.
     pub leads: bool,
-    /// Whether this process has looked at it.
+    /// Whether this process has read it.
     pub seen: bool,
-    /// Who holds it; none when nobody does.
+    /// Who holds it; none without a holder.
     pub holder: Option<String>,
     /// Since when, by the holder's clock.
     pub since: Option<Moment>,
@@ -219,7 +219,7 @@ pub struct SwapFacts {
     pub at: Moment,
     /// How far it came: `swapped`, `unchanged`, or the step that refused it.
     pub result: &'static str,
-    /// Whether the last good one goes on although the files say something else.
+    /// Whether the last good one continues although the files say something else.
     pub refused: bool,
     /// What runs now, or why not.
     pub message: String,
@@ -255,7 +255,7 @@ pub struct ApiHost {
     pub burst: Option<u32>,
     /// Requests at once now.
     pub left: Option<u32>,
-    /// Until when the cloud asked for a pause.
+    /// Until when the cloud set a pause.
     pub paused_until: Option<Moment>,
     /// Requests that wait for their turn.
     pub waiting: usize,
@@ -401,7 +401,7 @@ pub struct WaitingObject {
     pub name: String,
     /// Whose business it is.
     pub controller: &'static str,
-    /// The provider that is asked about it.
+    /// The provider that is called about it.
     pub provider: String,
     /// Since when.
     pub since: Option<Moment>,

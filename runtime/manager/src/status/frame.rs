@@ -1,4 +1,4 @@
-//! Frame of all pages for people: head, header with search, footer, and what a browser may do with them.
+//! Frame of all HTML pages: head, header with search, footer, security headers.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const RENEWAL: u32 = 10;
 /// What is looked for has at most so many characters: a namespace, a slash and a name.
 pub const LONGEST_QUERY: usize = 317;
 
-/// What a browser may do with a page: show it with our style, and ask this server again. `nonce` is in [`Frame`] too.
+/// What a browser may do with a page: show it with our style, and send requests to this server. `nonce` is in [`Frame`] too.
 pub fn policy(nonce: &str) -> String {
     format!(
         "default-src 'none'; style-src 'nonce-{nonce}'; img-src data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -65,7 +65,7 @@ impl Frame<'_> {
                 meta name="viewport" content="width=device-width,initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 @if self.renews { meta http-equiv="refresh" content=(RENEWAL); }
-                // An empty picture, so that no browser asks for another one.
+                // An empty picture, so that no browser requests another one.
                 link rel="icon" href="data:,";
                 title { (self.title) " \u{2013} Cloudwit" }
                 style nonce=(self.nonce) { (PreEscaped(STYLE)) }

@@ -42,7 +42,7 @@ pub fn page(status: &Status, nonce: &str, renews: bool) -> String {
     })
 }
 
-/// Class, mark and word of a state; the mark is for the eye, the word for everybody.
+/// Class, mark and word of a state; the mark beside the word.
 fn look(state: State) -> (&'static str, &'static str, &'static str) {
     match state {
         State::Well => ("well", "\u{2713} ", "well"),

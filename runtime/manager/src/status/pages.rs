@@ -1,6 +1,6 @@
 //! Handlers of `/` and `/status.json`.
 //!
-//! They name Nodes, Services, hosts and the provider's last words, so they are for those who have said who they are, also where somebody
+//! They name Nodes, Services, hosts and the provider's last words, so they are for authenticated users, also where somebody
 //! opened these paths with `--authorization-always-allow-paths`.
 
 use axum::extract::{Query, State};
@@ -17,7 +17,7 @@ use crate::status::frame::{self, LONGEST_QUERY};
 use crate::status::page;
 use crate::status::source::StatusSource;
 
-/// Nobody keeps these pages, frames them or takes them for something else.
+/// Pages are not cached, framed or sniffed.
 pub const HEADERS: [(header::HeaderName, &str); 4] = [
     (header::CACHE_CONTROL, "no-store"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -49,7 +49,7 @@ impl StatusOfWork {
     }
 }
 
-/// What is wanted of a page.
+/// Parameters of a page.
 #[derive(Debug, Default, Deserialize)]
 pub struct Wish {
     /// `off` holds it still.

@@ -27,10 +27,10 @@ use crate::volumes::DriverSource;
 /// What takes longer than this is worth a look.
 const LONG: Duration = Duration::from_secs(60);
 
-/// What fails for longer than this is worth a look: a cloud that does not know a machine in its first seconds is no news.
+/// What fails for longer than this is shown: a machine not found in its first seconds is normal.
 const FAILS: Duration = Duration::from_secs(10);
 
-/// Everybody who knows something.
+/// All sources of facts.
 #[derive(Clone)]
 pub struct StatusSource {
     /// This process.
@@ -323,7 +323,7 @@ fn of_controller(controller: Controller, work: Work, hangs: bool, now: Now) -> C
             .filter_map(|progress| progress.oldest)
             .max()
             .map(|span| now.ago(span)),
-        // As of several loops the one that has been without success for longest tells most.
+        // As of several loops the one that has been without success for longest is shown.
         last_done: loops
             .iter()
             .filter_map(|progress| progress.last_done)

@@ -1,6 +1,6 @@
 //! Verdict of the status page: one line, and a next step for each trouble. Pure.
 //!
-//! What stands still comes first, then what needs somebody's attention, in each the oldest first. Work that takes its usual time is no
+//! What stands still comes first, then what needs an operator's attention, in each the oldest first. Work that takes its usual time is no
 //! trouble, and neither is a replica that waits for its turn.
 
 use cloudwit_controllers::report::cause::CauseKind;
@@ -42,9 +42,9 @@ pub enum State {
     StandingBy,
     /// Nothing is known yet.
     Starting,
-    /// Somebody has written what cannot be: that object waits, and nothing else does.
+    /// An object is invalid: that object waits, and nothing else does.
     Notice,
-    /// Work goes on, and something needs somebody's attention.
+    /// Work continues, and an operator should act.
     Attention,
     /// Something stands still.
     Failing,
@@ -62,7 +62,7 @@ pub struct Trouble {
     pub since: Option<Moment>,
     /// What to do about it.
     pub next_step: String,
-    /// Where on the page more is told.
+    /// Section of the page with details.
     pub section: &'static str,
     /// What it holds up, in a sentence.
     pub behind: Option<String>,
@@ -156,7 +156,7 @@ fn checks(facts: &Facts) -> Vec<Trouble> {
         let next_step = match check.name.as_str() {
             SYNC => "Can this process reach the API server, and may it list Nodes and Services? Its log says why not.",
             "leaderElection" => "The liveness probe will restart the process; see its log and at the API server.",
-            _ => "The process will be started anew by its liveness probe; its log says what it was busy with.",
+            _ => "The liveness probe will restart the process; its log shows what it was doing.",
         };
         Trouble {
             state: State::Failing,
@@ -246,7 +246,7 @@ fn provider_troubles(provider: &ProviderFacts, facts: &Facts) -> Vec<Trouble> {
     swap.into_iter().chain(fault).collect()
 }
 
-/// Whether the objects that it holds up tell of it.
+/// Whether there is a cause for it.
 fn has_cause(facts: &Facts, kind: CauseKind, provider: &str) -> bool {
     let mut causes = facts.causes.iter();
     causes.any(|cause| cause.kind == kind && cause.provider == provider)

@@ -20,7 +20,7 @@ use crate::telemetry::lines::{Form, Lines};
 use crate::telemetry::trace_export::Traces;
 use crate::telemetry::trace_spans::is_exported;
 
-/// Directives for our crates at this verbosity; what we import stays quiet unless asked for by `RUST_LOG`.
+/// Directives for our crates at this verbosity; what we import stays quiet unless set by `RUST_LOG`.
 fn directives(verbosity: u8) -> String {
     let level = match verbosity {
         0..=1 => "info",
@@ -68,7 +68,7 @@ pub fn init(args: &LoggingArgs, traces: Option<&Traces>) -> Verbosity {
     }))
 }
 
-/// Whether the variable `NO_COLOR` asks for text without colours: with any value but an empty one.
+/// Whether the variable `NO_COLOR` disables colours: with any value but an empty one.
 fn is_plain(no_color: Option<OsString>) -> bool {
     no_color.is_some_and(|value| !value.is_empty())
 }

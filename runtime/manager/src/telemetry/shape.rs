@@ -1,6 +1,6 @@
-//! Shape of a failure's text: what is left without names and numbers. Texts of one shape tell of one cause.
+//! Shape of a failure's text, without names and numbers. Texts of one shape have one cause.
 
-/// More words of a text do not tell causes apart.
+/// More words of a text do not distinguish causes.
 const BYTES: usize = 200;
 
 /// The text without the object's own name and without words that have a digit in them: ids, addresses, times. `name` is `NAME` or

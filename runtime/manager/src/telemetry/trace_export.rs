@@ -49,7 +49,7 @@ pub struct Traces {
 }
 
 impl Traces {
-    /// Starts exporting; none when no collector is named. The error tells what is wrong with the flags or their file. `identity` tells
+    /// Starts exporting; none when no collector is named. The error names the mistake in the flags or their file. `identity` tells
     /// replicas apart.
     pub fn of(args: &TracingArgs, identity: &str) -> anyhow::Result<Option<Self>> {
         let Ok(Some(endpoint)) = args.endpoint() else {
@@ -188,7 +188,7 @@ impl HttpClient for Sender {
     }
 }
 
-/// The answer without its body, which nobody reads. The error is in our own words.
+/// The answer without its body, which is not read. The error is in our own words.
 async fn send(client: &reqwest::Client, request: Request<Bytes>) -> Result<Response<Bytes>, &'static str> {
     let request = reqwest::Request::try_from(request).map_err(|_| "the request cannot be made")?;
     let answer = client.execute(request).await.map_err(|error| match error {
@@ -201,7 +201,7 @@ async fn send(client: &reqwest::Client, request: Request<Bytes>) -> Result<Respo
     Ok(response)
 }
 
-/// Tells when a collector stops taking spans and when it takes them again, each once.
+/// Logs when a collector stops taking spans and when it takes them again, each once.
 #[derive(Debug, Default)]
 struct Health {
     failing: AtomicBool,

@@ -1,4 +1,4 @@
-//! Explanations of PersistentVolumes and claims: the object from the API server, the operations from this process.
+//! Explanations of PersistentVolumes and claims, from the object and this process's operations.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use crate::volumes::{DriverSource, sentences};
 
-/// The API server answers at once or not at all: somebody waits at a page.
+/// The API server answers at once or not at all: a user waits for the page.
 const ANSWER: Duration = Duration::from_secs(3);
 
 /// Who says what the operations do.

@@ -7,7 +7,7 @@ use cloudwit_csi::{FailedOperation, Operation, Subject};
 use k8s_openapi::api::core::v1::{PersistentVolume, PersistentVolumeClaim};
 use kube::api::ObjectMeta;
 
-/// What a PersistentVolume tells by itself.
+/// What the object of a PersistentVolume shows by itself.
 pub fn volume(volume: &PersistentVolume) -> Vec<String> {
     let (spec, status) = (volume.spec.as_ref(), volume.status.as_ref());
     let claim = spec.and_then(|spec| spec.claim_ref.as_ref()).map(|claim| {
@@ -25,7 +25,7 @@ pub fn volume(volume: &PersistentVolume) -> Vec<String> {
     }];
     said.push(match of_driver(volume) {
         Some((driver, handle)) => format!("is volume {handle} of driver {driver}."),
-        None => "is no CSI volume: Cloudwit has nothing to do with it.".into(),
+        None => "is not a CSI volume: Cloudwit has nothing to do with it.".into(),
     });
     said.extend(deletion(&volume.metadata));
     said
@@ -37,7 +37,7 @@ pub fn of_driver(volume: &PersistentVolume) -> Option<(&str, &str)> {
     Some((&csi.driver, &csi.volume_handle))
 }
 
-/// What a claim tells by itself.
+/// What the object of a claim shows by itself.
 pub fn claim(claim: &PersistentVolumeClaim) -> Vec<String> {
     let (spec, status) = (claim.spec.as_ref(), claim.status.as_ref());
     let phase = status.and_then(|status| status.phase.as_deref()).unwrap_or("Pending");
@@ -179,7 +179,7 @@ mod tests {
             said,
             [
                 "is Failed: no.",
-                "is no CSI volume: Cloudwit has nothing to do with it.",
+                "is not a CSI volume: Cloudwit has nothing to do with it.",
                 "is being deleted and goes when its finalizers do: external-attacher/x.",
             ]
         );
@@ -241,8 +241,8 @@ mod tests {
             [
                 "waits for the cloud since 42 s (attach volume vol-1 to node-1): the machine is being changed; next call in 3 s. \
                  1 request waits for it.",
-                "had a failure 3 m 10 s ago (attach volume vol-1 to node-1) (4 tries): exhausted: 25 volumes are attached. It is \
-                 tried again when the sidecar asks, at the latest after five minutes.",
+                "had a failure 3 m 10 s ago (attach volume vol-1 to node-1) (4 tries): exhausted: 25 volumes are attached. The sidecar \
+                 retries within five minutes.",
             ]
         );
         let other = |subject: &Subject| is_about(subject, "vol-2");

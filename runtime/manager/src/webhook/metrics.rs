@@ -1,4 +1,6 @@
-//! Metrics `cloud_provider_webhook_*`, with upstream's names and buckets (`cloud-provider app/webhook_metrics.go`).
+//! Metrics `cloud_provider_webhook_*`.
+//!
+//! Upstream's names and buckets (`cloud-provider app/webhook_metrics.go`).
 //!
 //! Upstream's code counts refused requests only, by an oversight; here every answer counts.
 

@@ -8,7 +8,7 @@
 //!                                                                patch -> answer
 //! ```
 //!
-//! They only ask the cloud, so leadership does not matter to them.
+//! They only read from the cloud, so leadership does not matter to them.
 
 pub mod metrics;
 pub mod review;

@@ -53,7 +53,7 @@ pub struct Resource {
     pub resource: String,
 }
 
-/// What the API server asks.
+/// The request of the API server.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// Goes back with the answer.
@@ -78,7 +78,7 @@ pub enum BadRequest {
     #[error("the body is empty")]
     Empty,
     /// No JSON, or of another shape.
-    #[error("the body is no AdmissionReview: {0}")]
+    #[error("the body is not an AdmissionReview: {0}")]
     Json(String),
     /// JSON of something else.
     #[error("the body is apiVersion {api_version:?}, kind {kind:?}; expect {API_VERSION}, {KIND}")]

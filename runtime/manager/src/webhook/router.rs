@@ -19,7 +19,7 @@ use crate::webhook::review::{self, Answer};
 use crate::webhook::volume_label;
 use crate::webhook::volume_label::gather::Gatherer;
 
-/// The time of one request. The configuration gives us 10 s (`timeoutSeconds`): so the API server hears why there is no answer.
+/// The time of one request. The configuration gives us 10 s (`timeoutSeconds`): so the API server gets the reason why there is no answer.
 pub const TIME_LIMIT: Duration = Duration::from_secs(8);
 /// The time of its body.
 const BODY_TIME: Duration = Duration::from_secs(4);

@@ -1,4 +1,4 @@
-//! What a machine's plugin for volumes has to know, as it stands on the machine's Node.
+//! Annotation of a Node with id and topology of its machine, for the CSI plugin there.
 //!
 //! The node controller writes it and the plugin reads it, so that no machine needs credentials of the cloud or its metadata service:
 //!
@@ -22,7 +22,7 @@ const LONGEST: usize = 16 << 10;
 /// The longest node id, in bytes (CSI 1.13, `NodeGetInfoResponse.node_id`: 256 at most).
 const LONGEST_ID: usize = 256;
 
-/// A machine as a CSI driver knows it: the value of [`NODE_ANNOTATION`].
+/// A machine for a CSI driver: the value of [`NODE_ANNOTATION`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeAnnotation {

@@ -65,11 +65,11 @@ impl Checks<'_> {
         let words: Vec<&str> = said.split_whitespace().collect();
         if words.get(1) != Some(&to.as_str()) || !words.get(2).is_some_and(|seen| seen.contains(&own)) {
             bail!(
-                "a Pod with address {own} on {from} asked {target} and was answered {said:?}; expected {to} and {own}"
+                "a Pod with address {own} on {from} sent a request to {target} and got {said:?}; expected {to} and {own}"
             );
         }
         self.narrator.say(&format!(
-            "a Pod on {from} ({own}) asks the one on {to} ({target}) over the cloud's route; the address arrives unchanged"
+            "a Pod on {from} ({own}) sends a request to the one on {to} ({target}) over the cloud's route; the address arrives unchanged"
         ));
         Ok(())
     }

@@ -47,7 +47,7 @@ impl Checks<'_> {
         pods.remove()?;
         let gone = async || Ok(pods.list().await?.is_empty().then_some(()));
         self.narrator.until("no Pod of Cloudwit is left", gone).await?;
-        self.narrator.say("Cloudwit is removed as the guide tells");
+        self.narrator.say("Cloudwit is removed as the guide describes");
         upstream.install()?;
         let theirs = self.upstream_leads(pods).await?;
         let address = self.gets_an_address(OTHERS).await?;

@@ -58,10 +58,13 @@ impl Checks<'_> {
         };
         let driver = self
             .narrator
-            .until(&format!("kubelet of {machine} knows the driver {DRIVER}"), look)
+            .until(
+                &format!("kubelet of {machine} has registered the driver {DRIVER}"),
+                look,
+            )
             .await?;
         self.narrator.say(&format!(
-            "the kubelet of {machine} knows the driver {DRIVER}: the machine is {} in the cloud",
+            "the kubelet of {machine} has registered the driver {DRIVER}: the machine is {} in the cloud",
             driver.node_id
         ));
         Ok(())

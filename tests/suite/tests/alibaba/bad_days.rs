@@ -82,7 +82,7 @@ async fn credentials_of_the_role_are_renewed_when_they_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn throttling_quotas_and_somebody_elses_deletion_are_got_over() {
+async fn throttling_quotas_and_foreign_deletion_are_overcome() {
     let mut scene = Scene::new().await;
     scene.joins("one").await;
     let two = scene.joins("two").await;

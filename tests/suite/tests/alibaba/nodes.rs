@@ -83,7 +83,7 @@ async fn stopped_machine_is_tainted_and_released_machines_node_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn five_thousand_machines_are_asked_for_by_the_hundred() {
+async fn five_thousand_machines_are_fetched_by_hundreds() {
     let scene = Scene::new().await;
     let ids = scene
         .does("add_machines", json!({ "prefix": "node", "count": 5_000 }))

@@ -146,7 +146,7 @@ async fn health_checks_are_those_of_the_annotations() {
 
 /// moto takes the addresses and does not show them, so this is about what it is asked for.
 #[tokio::test(flavor = "multi_thread")]
-async fn network_addresses_are_asked_for_at_creation() {
+async fn network_addresses_are_requested_at_creation() {
     let stand = Stand::new("addresses").await;
     let subnets: Vec<String> = stand.cluster.subnets.iter().map(|subnet| subnet.id.clone()).collect();
     let mut elastic = service("addresses-elastic", "nlb");

@@ -86,7 +86,7 @@ fn wrong(output: &Output) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn machine_is_told_who_it_is_without_a_token() {
+async fn location_of_machine_needs_no_token() {
     let machine = Machine::new().await;
     machine.cloud.add_machines([NewMachine {
         zone: Some("sim-2a".into()),
@@ -113,7 +113,7 @@ async fn machine_is_told_who_it_is_without_a_token() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn exit_code_tells_what_stays_from_what_passes() {
+async fn exit_code_separates_permanent_from_temporary_failures() {
     let machine = Machine::new().await;
     machine
         .cloud

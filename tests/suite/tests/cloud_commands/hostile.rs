@@ -39,7 +39,7 @@ async fn invalid_answers_are_faults_and_name_what_is_wrong() {
     assert_eq!(fault(&provider.locate("traps").await.unwrap_err()), FaultKind::Trap);
     let resolver = Resolver::default();
     let error = provider.scrub_dns(&resolver).await.unwrap_err();
-    assert!(error.to_string().contains("no IP address"), "{error}");
+    assert!(error.to_string().contains("not an IP address"), "{error}");
     let error = provider.known_clusters().await.unwrap_err();
     assert!(error.to_string().contains("1001 entries"), "{error}");
 }

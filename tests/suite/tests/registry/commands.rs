@@ -33,7 +33,7 @@ async fn pushed_component_is_pinned_signed_and_verified_by_cosign() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_pushed_pinned_or_signed_is_told() {
+async fn failed_push_pin_and_sign_are_reported() {
     let scene = Scene::new().await;
     let reference = scene.push(1).await;
     let at = scene.at_registry(&reference);
@@ -47,7 +47,7 @@ async fn what_cannot_be_pushed_pinned_or_signed_is_told() {
     refused(
         &["push", shown(&text), &format!("{address}/a:1")],
         1,
-        "is no WebAssembly",
+        "is not WebAssembly",
     )
     .await;
     refused(&["push", shown(&component), &at], 1, "has a digest, which follows").await;
@@ -62,14 +62,14 @@ async fn what_cannot_be_pushed_pinned_or_signed_is_told() {
     refused(
         &["sign", &at, "--key", shown(&scene.path("ours.pub"))],
         1,
-        "is no private key",
+        "is not a private key",
     )
     .await;
     scene.front.is(Manner::GarbageManifest);
     refused(
         &["pin", &format!("{}/cloudwit/sim:1", scene.front.address)],
         1,
-        "it is no OCI manifest",
+        "it is not an OCI manifest",
     )
     .await;
     // Help has an example.

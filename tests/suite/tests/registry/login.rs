@@ -18,7 +18,7 @@ fn docker_config(scene: &Scene, password: &str) -> std::path::PathBuf {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn basic_login_and_token_are_used_and_wrong_ones_are_told() {
+async fn basic_and_token_login_work_and_failures_are_reported() {
     let scene = Scene::new().await;
     scene.push(1).await;
     let tag = format!("{}/cloudwit/sim:1", scene.front.address);

@@ -25,7 +25,7 @@ async fn secrets_printed_by_a_provider_are_withheld() {
         "out [secret token]",
         "err [secret token]",
         "it is [secret token]",
-        "whose reason is no short CamelCase word",
+        "whose reason is not a short CamelCase word",
     ] {
         stage.until_logged(said).await;
     }

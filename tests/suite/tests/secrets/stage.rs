@@ -224,7 +224,7 @@ impl Stage {
     }
 
     /// Somebody without rights asks over HTTPS, and puts a token into the wrong place too.
-    pub async fn a_stranger_asks(&self) {
+    pub async fn request_of_other_host(&self) {
         let builder = reqwest::Client::builder().tls_danger_accept_invalid_certs(true);
         let client = builder.build().unwrap();
         for path in ["/metrics", "/configz", &format!("/readyz?token={BEARER}"), "/"] {

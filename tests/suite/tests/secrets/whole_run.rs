@@ -12,7 +12,7 @@ async fn whole_run(format: &str) {
     stage.joins("node-1").await;
     stage.until_initialised("node-1").await;
     stage.serves("web").await;
-    stage.a_stranger_asks().await;
+    stage.request_of_other_host().await;
     faults(&stage).await;
     swaps(&stage).await;
     stage.search_everything(&OBJECTS).await;

@@ -223,7 +223,7 @@ async fn silent_peer_connections_leave_room_for_others() {
 
 /// As many as there is room for, from eight addresses, each a whole HTTP/2 connection that asks nothing.
 #[tokio::test]
-async fn idle_strangers_on_all_connections_leave_room_for_probes() {
+async fn idle_clients_on_all_connections_leave_room_for_probes() {
     let scene = Scene::new(&[]).await;
     let mut idle = Vec::new();
     for peer in 2..10 {

@@ -148,7 +148,7 @@ async fn photon_disks_at_once_wait_for_a_locked_machine() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn photon_task_that_fails_is_told_and_leaves_nothing() {
+async fn photon_failed_task_is_reported_and_leaves_nothing() {
     let driver = driver().await;
     let machine = machine(&driver, "one").await;
     let mut client = driver.client().await;

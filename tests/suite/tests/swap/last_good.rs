@@ -62,13 +62,13 @@ async fn kubewarden_374_unloadable_update_keeps_last_good_one() {
             "broken",
             stack.component[..stack.component.len() / 2].to_vec(),
             "load",
-            &["is no valid WebAssembly component"],
+            &["is not a valid WebAssembly component"],
         ),
         (
             "text",
             b"apiVersion: v1\n".to_vec(),
             "load",
-            &["is no WebAssembly but starts with"],
+            &["is not WebAssembly but starts with"],
         ),
         (
             "another contract",
@@ -140,7 +140,7 @@ async fn kubewarden_368_start_with_broken_component_changes_nothing() {
     assert!(!status.success());
     let said = cloudwit.log_end();
     assert!(
-        said.contains("is no WebAssembly but starts with \"apiVersi\""),
+        said.contains("is not WebAssembly but starts with \"apiVersi\""),
         "{said}"
     );
     let node = Api::<Node>::all(server.client()).get("waiting").await.unwrap();

@@ -105,7 +105,7 @@ async fn lost_answers_conflicts_quotas_and_a_crash_are_got_over() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_pool_without_addresses_is_told_and_waited_for() {
+async fn pool_without_addresses_is_reported_and_retried() {
     let scene = Scene::with_nodes(BALANCERS).await;
     // The pool has four.
     for number in 0..5 {

@@ -83,7 +83,7 @@ async fn node_routes_live_with_nodes_and_others_routes_stay() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn route_that_cannot_be_realized_is_told_and_made_later() {
+async fn unrealizable_route_is_reported_and_made_later() {
     let mut scene = Scene::new().await;
     scene.joins("one").await;
     let fails = json!({ "kind": "static-routes", "text": "the edge has no room", "times": 3 });

@@ -127,7 +127,7 @@ fn the_deletion_of_a_predecessor_does_not_remove_its_successor() {
     assert!(story.cache.get("a").is_some());
 }
 
-/// An answer with this code to a watch, where most API servers send an event with it: kube asks for the same version for ever.
+/// An answer with this code to a watch, where most API servers send an event with it: kube requests the same version for ever.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_is_answered_with_410_lists_again() {
     let lists = Arc::<Mutex<u32>>::default();

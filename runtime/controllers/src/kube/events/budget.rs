@@ -2,9 +2,9 @@
 //!
 //! Each object has such a budget from each component ([`kube::events::folding`](crate::kube::events::folding)). The Events of the routine,
 //! which say of one object of many that all went as it should, have one together: when a thousand Nodes join at once, a
-//! thousand times "Node synced successfully" is a third of all writes, and nobody reads it. So a few Nodes keep their Event
-//! and a wave does not. It is asked before the queue: what is over it takes nobody's place there. Warnings, deletions and
-//! all Events of Services are no routine; they know only the limits of their object.
+//! thousand times "Node synced successfully" is a third of all writes, and it is not read. So a few Nodes keep their Event
+//! and a wave does not. It is checked before the queue: what is over it takes no place there. Warnings, deletions and
+//! all Events of Services are no routine; only the limits of their object apply.
 
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ impl Budget {
         }
     }
 
-    /// When it was asked last.
+    /// When it was used last.
     pub fn last_taken(&self) -> Instant {
         self.at
     }

@@ -69,7 +69,7 @@ pub enum Folded {
     Limited,
 }
 
-/// What an Event is remembered by: a hash, since thousands are remembered and nobody reads them.
+/// What an Event is kept by: a hash, since thousands are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Memory(u64);
 

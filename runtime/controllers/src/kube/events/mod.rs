@@ -33,7 +33,7 @@ const QUEUE: usize = 1000;
 /// Source of Events that come from a provider.
 const PROVIDER_COMPONENT: &str = "cloudwit-provider";
 
-/// Takes Events from everybody; clones share the queue.
+/// Takes Events from all; clones share the queue.
 #[derive(Clone)]
 pub struct Events {
     sender: mpsc::Sender<NewEvent>,

@@ -55,7 +55,7 @@ impl EventWriter {
         std::iter::from_fn(|| self.receiver.try_recv().ok()).collect()
     }
 
-    /// Writes Events while `leading` lasts, one after the other, for as long as somebody can hand some over.
+    /// Writes Events while `leading` lasts, one after the other, for as long as there are senders.
     pub async fn run(mut self, leading: Leadership, dry_run: bool) {
         self.leading = leading;
         while let Some(mut event) = self.receiver.recv().await {

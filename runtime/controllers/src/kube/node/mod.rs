@@ -1,8 +1,8 @@
 //! The Node type: only the fields that controllers read are decoded and kept.
 //!
 //! This type is what the API server's JSON is decoded into and what the cache holds, so managed fields, images,
-//! resources and heartbeats are skipped as text and never become objects, and what a controller wants to read has to
-//! be named here first. Names and shapes are those of core/v1; [`kube::node::view`](crate::kube::node::view) asks the questions.
+//! resources and heartbeats are skipped as text and never become objects, and what a controller reads has to
+//! be named here first. Names and shapes are those of core/v1; [`kube::node::view`](crate::kube::node::view) reads them.
 //! It is never written back: all writes are patches ([`kube::writer`](crate::kube::writer)).
 
 pub(crate) mod compact_labels;
@@ -25,7 +25,7 @@ use crate::kube::node::view::{PROVIDED_NODE_IP, WAITING};
 
 /// Annotations that are kept.
 const ANNOTATIONS: [&str; 3] = [PROVIDED_NODE_IP, WAITING, NODE_ANNOTATION];
-/// Conditions that are kept: the route controller owns `NetworkUnavailable`, everybody else reads `Ready`.
+/// Conditions that are kept: the route controller owns `NetworkUnavailable`, the others read `Ready`.
 const CONDITIONS: [&str; 2] = ["Ready", "NetworkUnavailable"];
 
 /// A Node.
@@ -71,7 +71,7 @@ pub struct NodeStatus {
     pub node_info: Option<NodeSystemInfo>,
 }
 
-/// What the kubelet tells of its machine.
+/// The kubelet's data about its machine.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize, Serialize)]
 pub struct NodeSystemInfo {
     /// The machine's own number (SMBIOS); may be empty.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Reads the text as core/v1 has it and throws away what nobody reads.
+/// Reads the text as core/v1 has it and throws away what is not read.
 fn all_read_then_trimmed(text: &str) -> Value {
     let mut node: core::Node = serde_json::from_str(text).unwrap();
     let old = node.metadata;

@@ -1,4 +1,4 @@
-//! Reading Nodes: the questions all loops ask, and the words a provider gets.
+//! Readers of Node fields that all loops share, and the view of a Node for providers.
 
 use cloudwit_model::{Address, AddressKind, ClusterNode, NodeRef, ProviderId, ProviderIdentity};
 use k8s_openapi::api::core::v1::{NodeAddress, Taint};
@@ -18,7 +18,7 @@ pub const ABSENT: &str = "cloudwit.dev/absent";
 pub const AUTOSCALER_DELETES: &str = "ToBeDeletedByClusterAutoscaler";
 /// Annotation on a Node that still waits for its initialisation: why, in words. It goes together with the taint.
 pub const WAITING: &str = "cloudwit.dev/waiting-for-cloud";
-/// Annotation with the address the kubelet was told to use (`cloud-provider api/well_known_annotations.go`).
+/// Annotation with the address of `--node-ip` (`cloud-provider api/well_known_annotations.go`).
 pub const PROVIDED_NODE_IP: &str = "alpha.kubernetes.io/provided-node-ip";
 
 /// Status of the `Ready` condition.
@@ -87,7 +87,7 @@ pub fn belongs_to(node: &Node, provider: &ProviderIdentity) -> bool {
         || provider_id(node).is_none_or(|id| id.has_prefix(&provider.provider_id_prefixes))
 }
 
-/// The Node as a provider sees it. Addresses of kinds we do not know are left out.
+/// The Node as a provider sees it. Addresses of unknown kinds are left out.
 pub fn node_ref(node: &Node) -> NodeRef {
     NodeRef {
         name: node.metadata.name.clone().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! Upstream's `service/helpers`: source ranges, local traffic, health checks, finalizer, status equality.
+//! Upstream's `service/helpers`: source ranges, health checks, finalizer, status equality.
 //!
 //! Pure. Used by `kube::service::view` (what a provider gets to see) and `service::plan` (what to do next).
 //! Rules and constants: `spec/service-controller.md`, sections 1, 6.4 and 11.
@@ -58,7 +58,7 @@ fn parse_ranges<'a>(items: impl IntoIterator<Item = &'a str>, origin: &str) -> R
         return Ok(ranges);
     }
     Err(format!(
-        "{origin} has entries that are no CIDR: {}; write them like 10.0.0.0/24",
+        "{origin} has entries that are not CIDRs: {}; write them like 10.0.0.0/24",
         bad.join(", ")
     ))
 }
@@ -74,7 +74,7 @@ pub fn requests_only_local_traffic(service: &Service) -> bool {
         && spec(service).is_some_and(|spec| spec.external_traffic_policy.as_deref() == Some("Local"))
 }
 
-/// Whether the load balancer has to ask nodes if they have an endpoint.
+/// Whether the load balancer has to check nodes for an endpoint.
 pub fn needs_health_check(service: &Service) -> bool {
     service_type(service) == "LoadBalancer" && requests_only_local_traffic(service)
 }

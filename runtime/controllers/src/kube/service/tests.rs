@@ -104,7 +104,7 @@ fn all_bad_source_ranges_are_named_at_once() {
     let error = source_ranges(&with_field(&["10.0.0.0/8", "x", "10.0.0.1"])).unwrap_err();
     assert_eq!(
         error,
-        r#"spec.loadBalancerSourceRanges has entries that are no CIDR: "x", "10.0.0.1"; write them like 10.0.0.0/24"#
+        r#"spec.loadBalancerSourceRanges has entries that are not CIDRs: "x", "10.0.0.1"; write them like 10.0.0.0/24"#
     );
 }
 

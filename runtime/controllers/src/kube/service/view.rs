@@ -1,4 +1,4 @@
-//! A Kubernetes Service as a provider gets to see it, and the provider's ingress points as Kubernetes stores them.
+//! Conversion of Services for providers, and of their ingress points for Kubernetes.
 //!
 //! Pure. What cannot be expressed is an error that names all mistakes at once; the API server lets few of them through.
 
@@ -80,7 +80,7 @@ fn identity_view(service: &Service) -> model::Service {
     }
 }
 
-/// Whether nobody has said who may connect.
+/// Whether there are no source ranges.
 fn is_default(service: &Service) -> bool {
     let field = service
         .spec

@@ -1,4 +1,4 @@
-//! The brake's rules, told as the stories that users told.
+//! Rules of the deletion brake, on incidents that users reported.
 
 use super::*;
 

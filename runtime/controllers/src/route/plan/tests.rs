@@ -391,7 +391,7 @@ fn node_with_the_route_keeps_a_shared_range_else_the_older() {
 fn invalid_cidr_is_refused_and_malformed_route_ignored() {
     let plan = plan(&nets(&[V4]), &[node("n1", &["nonsense"])], &[route("n1", "nonsense")]);
     assert_eq!(plan.changes, []);
-    assert_eq!(plan.refused[0].reason, "it is no CIDR");
+    assert_eq!(plan.refused[0].reason, "it is not a CIDR");
     assert_eq!(plan.routes_created(&BTreeSet::new()), [("n1".into(), false)].into());
 }
 

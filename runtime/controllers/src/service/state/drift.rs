@@ -64,7 +64,7 @@ impl DriftState {
         !known
     }
 
-    /// Counts a check that found nothing wrong. Whether it is the turn of one that asks for more.
+    /// Counts a check that found nothing wrong. Whether it is the turn of one that requests more.
     pub fn is_full_check_due(&mut self, every: u32) -> bool {
         self.passed = (self.passed + 1) % every.max(1);
         self.passed == 0

@@ -1,4 +1,4 @@
-//! States of one Service's load balancer as far as this process knows.
+//! States of one Service's load balancer as recorded by this process.
 
 mod drift;
 mod record;
@@ -53,7 +53,7 @@ pub enum StartedChange {
     UpdateTargets(Option<Pending>),
 }
 
-/// The load balancer as far as this process knows.
+/// The load balancer as recorded by this process.
 #[derive(Debug, Clone)]
 pub enum BalancerState {
     /// This process has not called the cloud for it. There may be one of an earlier process.

@@ -35,7 +35,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record that knows nothing yet.
+    /// An empty record.
     pub fn new(service: Arc<Service>, classes: &Classes) -> Self {
         let foreign = classes.is_foreign_class(&service);
         Self {
@@ -81,7 +81,7 @@ impl Record {
         self.foreign
     }
 
-    /// The load balancer as far as this process knows.
+    /// The load balancer as recorded by this process.
     pub fn state(&self) -> &BalancerState {
         &self.state
     }
@@ -105,7 +105,7 @@ impl Record {
         matches!(self.state, BalancerState::Deleted)
     }
 
-    /// Whether there is a load balancer as far as this process and the Service's status know. False means unknown.
+    /// Whether there is a load balancer by this process's record and the Service's status. False means unknown.
     pub fn has_balancer(&self) -> bool {
         matches!(self.state, BalancerState::Ensured { .. })
             || self.state.pending().is_some()
@@ -208,7 +208,7 @@ impl Record {
 
     /// The call has failed. Returns whether the failure is another one than before.
     ///
-    /// The token is kept where the provider only could not be asked, and dropped where it may be what the provider fails on.
+    /// The token is kept where the provider only could not be called, and dropped where it may be what the provider fails on.
     pub fn fail(&mut self, error: &CloudError) -> bool {
         if !error.keeps_token() {
             self.state.take_pending();
@@ -235,7 +235,7 @@ impl Record {
         };
     }
 
-    /// An `ensure` has succeeded and goes on: the load balancer is reached already. [`Self::note_pending`] follows.
+    /// An `ensure` has succeeded and continues: the load balancer is reached already. [`Self::note_pending`] follows.
     pub fn note_usable(&mut self, ingress: Vec<LoadBalancerIngress>, changes: Vec<AnnotationChange>) {
         self.unwritten.ingress = Some(ingress);
         self.unwritten.add_annotations(changes);

@@ -41,13 +41,13 @@ impl Unwritten {
             .collect()
     }
 
-    /// Adds changes of annotations that a provider asked for.
+    /// Adds changes of annotations that a provider requested.
     pub fn add_annotations(&mut self, changes: Vec<AnnotationChange>) {
         self.annotations
             .extend(changes.into_iter().map(|change| (change.key, change.value)));
     }
 
-    /// Puts the annotations on a remembered Service, so that writing them is not taken for a change by somebody else.
+    /// Puts the annotations on a remembered Service, so that writing them is not taken for a change by others.
     pub fn annotate(&self, service: &mut Arc<Service>) {
         if self.annotations.is_empty() {
             return;

@@ -20,7 +20,7 @@ pub(super) async fn delete(this: &Reconcile<'_>) -> Option<Outcome> {
     }
     let mut exists = this.record(|record| record.has_balancer())?;
     if !exists {
-        // Only so that Events tell the truth (weak spot S12). It is deleted in any case: there may be parts of it.
+        // Only for correct Events (weak spot S12). It is deleted in any case: there may be parts of it.
         exists = !matches!(this.context.cloud.get_balancer(&view).await, Ok(None));
     }
     let token = this.record(|record| record.start(Operation::Delete))?;

@@ -1,4 +1,4 @@
-//! Brings a load balancer to what its Service asks for.
+//! Brings a load balancer to the spec of its Service.
 
 use cloudwit_model::{Balancer, CloudError, Failure, Target};
 use k8s_openapi::api::core::v1::LoadBalancerIngress;

@@ -8,7 +8,7 @@ use crate::service::state::Operation;
 use crate::service::steps::Reconcile;
 use crate::service::targets::cache::Targets;
 
-/// Notes a call without result, tells the user, and says when to try again.
+/// Records a call without result, writes the Event, and returns when to retry.
 pub(super) fn call_failed(this: &Reconcile<'_>, operation: Operation, given: &Targets, error: &CloudError) -> Outcome {
     let retry = error.retry();
     if let CloudError::Failure(Failure::Pending { token, message, .. }) = error {
@@ -27,7 +27,7 @@ pub(super) fn call_failed(this: &Reconcile<'_>, operation: Operation, given: &Ta
         this.context.metrics.service.target_update_errors.inc();
     }
     let news = this.record(|record| record.fail(error)).unwrap_or(true);
-    // A pause that the cloud asked for is told once, not each time.
+    // A pause that the cloud set is reported once, not each time.
     if news || !matches!(retry, Retry::After(_)) {
         let current = this.context.services.get(this.key);
         let gone = current.is_none_or(|current| current.metadata.uid != this.service.metadata.uid);

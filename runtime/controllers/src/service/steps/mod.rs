@@ -1,4 +1,4 @@
-//! Carries out the steps of `service::plan` for one Service: the calls to the cloud, the writes, the Events.
+//! Carries out the steps of `service::plan` for one Service: cloud calls, writes, Events.
 //!
 //! A step ends in one of two ways: `None`, it is done and noted in the record, plan again; or an [`Outcome`] for the queue.
 //! Reasons and messages of Events: `spec/service-controller.md`, section 9.
@@ -107,7 +107,7 @@ impl Reconcile<'_> {
         );
     }
 
-    /// What a provider asks to have written, as far as that is for it to say.
+    /// What a provider requests to write, as far as that is for it to say.
     fn accepted(&self, changes: Vec<AnnotationChange>) -> Vec<AnnotationChange> {
         if self.context.scope.are_several() {
             strip_reserved(changes)

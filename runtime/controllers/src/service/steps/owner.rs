@@ -4,7 +4,7 @@
 //! something behind.
 //!
 //! ```text
-//!   ensure --> noted == wanted            go on
+//!   ensure --> noted == desired           continue
 //!              nothing noted              write the note, look again
 //!              noted another provider     delete there (which may take its time), write the new note, begin anew
 //! ```
@@ -23,7 +23,7 @@ use crate::service::steps::failure::call_failed;
 use crate::service::steps::write::{patch, write_failed};
 use crate::service::targets::cache::Targets;
 
-/// Brings the load balancer to the provider that shall have it. None: it is there, go on. Otherwise what the step ends in, where none
+/// Brings the load balancer to the provider that shall have it. None: it is there, continue. Otherwise what the step ends in, where none
 /// means: done, plan again.
 pub(super) async fn settle_owner(this: &Reconcile<'_>) -> Option<Option<Outcome>> {
     let view = lenient_service_view(this.service);

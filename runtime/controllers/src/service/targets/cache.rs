@@ -1,6 +1,6 @@
 //! Cache of the target list and its digest, computed on demand.
 //!
-//! `service` tells of each change of a Node, which costs a comparison at most. The pass over all load balancers asks for the set
+//! `service` reports each change of a Node, which costs a comparison at most. The pass over all load balancers reads the set
 //! ([`pass`](TargetCache::pass)), steps that call the cloud for the list as well ([`now`](TargetCache::now)): both walk all Nodes,
 //! once after a change, however many load balancers there are. The list is as large as the cluster, so it is
 //! [forgotten](TargetCache::forget_list) when no Service has anything left to do.
@@ -78,7 +78,7 @@ impl TargetCache {
 
     /// The set and the list of now.
     pub fn now(&self, nodes: &Cache<Node>) -> Targets {
-        // Under the lock: who wants the same waits for it, and a change that comes meanwhile is told after it and undoes it.
+        // Under the lock: others that need the same wait for it, and a change that comes meanwhile is applied after it.
         let mut state = lock(&self.state);
         let (set, list) = match &state.now {
             Some(now) => now.clone(),

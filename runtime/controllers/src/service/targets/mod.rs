@@ -1,6 +1,6 @@
 //! Target list of load balancers, and which Node changes matter to it.
 //!
-//! Pure. `service::targets::debounce` asks [`NodeFacts`] whether a Node event is worth a look at all, `service` builds one [`TargetSet`] for all Services
+//! Pure. `service::targets::debounce` checks by [`NodeFacts`] whether a Node event matters, `service` builds one [`TargetSet`] for all Services
 //! and compares it with the set each load balancer was given last: equal sets cost no call to the cloud. `service::targets::cache`
 //! keeps what is built here.
 //! Rules: `spec/service-controller.md`, section 8 (upstream's "stable" node set, the only one since Kubernetes 1.32).
@@ -50,7 +50,7 @@ fn id(node: &Node) -> &str {
         .unwrap_or_default()
 }
 
-/// What an update of a Node has to change before load balancers are looked at (`shouldSyncUpdatedNode`). A Node that appears or
+/// What an update of a Node has to change before load balancers are checked (`shouldSyncUpdatedNode`). A Node that appears or
 /// goes always counts.
 ///
 /// The autoscaler's taint is in here, other than upstream, where it counts only once some other Node has changed (weak spot S9): the
@@ -73,7 +73,7 @@ impl<'a> NodeFacts<'a> {
     }
 }
 
-/// Whether an update of a Node leaves what a provider is told about it as a target as it was.
+/// Whether an update of a Node leaves it unchanged as a target.
 pub fn same_target(old: &Node, new: &Node) -> bool {
     eligible(old) == eligible(new)
         && id(old) == id(new)
@@ -83,10 +83,10 @@ pub fn same_target(old: &Node, new: &Node) -> bool {
         && provider_label(old) == provider_label(new)
 }
 
-/// The nodes a load balancer sends traffic to, as much of them as it takes to tell whether they are the same: how many, and a digest of
+/// The nodes a load balancer sends traffic to, as much of them as needed to compare: how many, and a digest of
 /// their names and provider ids.
 ///
-/// Each load balancer's set is remembered, and while Nodes join they are all different: a thousand sets of five thousand names would
+/// Each load balancer's set is kept, and while Nodes join they are all different: a thousand sets of five thousand names would
 /// be half a gigabyte.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TargetSet {
@@ -127,7 +127,7 @@ pub struct DatedSet {
 
 impl DatedSet {
     /// Whether a load balancer that was given these nodes lacks those of the last pass. One that was given its nodes after it has newer
-    /// ones, and hears of the next change in the next pass: else each Node that comes while hundreds of load balancers are told of others
+    /// ones, and gets the next change in the next pass: else each Node that comes while hundreds of load balancers are told of others
     /// would cost those that are at work a call more.
     pub fn is_behind(&self, last_pass: &Self) -> bool {
         self.pass < last_pass.pass && self.nodes != last_pass.nodes

@@ -1,4 +1,4 @@
-//! How often, and how soon, load balancers hear of Nodes that come and go.
+//! How often, and how soon, load balancers get Nodes that come and go.
 
 use std::collections::HashMap;
 
@@ -149,7 +149,7 @@ async fn a_change_that_is_taken_back_before_the_pass_costs_no_call() {
     assert_eq!(stage.given(), [2, 2, 2], "back within the window");
 }
 
-/// Nodes come while load balancers are told of others: those that are at work then hear of them with all others, in the next pass.
+/// Nodes come while load balancers are told of others: those that are at work then get them with all others, in the next pass.
 #[tokio::test(start_paused = true)]
 async fn thousand_new_nodes_cost_each_balancer_one_call_per_window() {
     for workers in [1, 10, 40] {

@@ -1,4 +1,4 @@
-//! Many Services: nobody waits for a slow one, and nothing is remembered about those that are gone.
+//! Many Services: none waits for a slow one, and nothing is kept about those that are gone.
 
 use cloudwit_model::Failure;
 use tokio::time::{Instant, sleep};

@@ -48,7 +48,7 @@ pub(super) struct FakeCloud {
     pub(super) batches: Mutex<Vec<Vec<String>>>,
     pub(super) tokens: Mutex<Vec<String>>,
     pub(super) faulty: Mutex<HashSet<&'static str>>,
-    /// What `ensure` asks to have written.
+    /// What `ensure` requests to write.
     pub(super) annotations: Mutex<Vec<AnnotationChange>>,
     /// What remains after the next calls of `ensure`, and the tokens that they had.
     pub(super) remaining: Mutex<VecDeque<RemainingWork>>,

@@ -31,7 +31,10 @@ fn addresses_have_the_form_of_their_kind() {
         assert_eq!(address(kind, value).is_ok(), good, "{kind:?} {value}");
     }
     let error = address(AddressKind::InternalIP, "x").unwrap_err();
-    assert_eq!(error.0, "the InternalIP of node \"a\" is \"x\", which is no IP address");
+    assert_eq!(
+        error.0,
+        "the InternalIP of node \"a\" is \"x\", which is not an IP address"
+    );
 }
 
 #[test]

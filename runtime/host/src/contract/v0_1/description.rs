@@ -132,7 +132,7 @@ fn disabled_interfaces(extra: &[common::Pair]) -> Checked<Vec<String>> {
     };
     match names.iter().find(|name| !is_name(name)) {
         Some(name) => Err(InvalidResponse(format!(
-            "{name:.320?} among the disabled-interfaces of info.describe is no name of an interface"
+            "{name:.320?} among the disabled-interfaces of info.describe is not an interface"
         ))),
         None => Ok(names.into_iter().map(str::to_owned).collect()),
     }
@@ -151,7 +151,7 @@ fn service_finalizers(extra: &[common::Pair]) -> Checked<Vec<String>> {
     )?;
     match names.iter().find(|name| !is_others_finalizer(name)) {
         Some(name) => Err(InvalidResponse(format!(
-            "the service-finalizer {name:.320?} of info.describe is no DOMAIN/NAME, or one of Kubernetes' own"
+            "the service-finalizer {name:.320?} of info.describe is not DOMAIN/NAME, or one of Kubernetes' own"
         ))),
         None => Ok(names.into_iter().map(str::to_owned).collect()),
     }
@@ -174,7 +174,7 @@ fn tagging_label(extra: &[common::Pair]) -> Checked<Option<String>> {
     )))
 }
 
-/// Whether it is a finalizer (domain and name) of somebody but Kubernetes.
+/// Whether it is a finalizer (domain and name) that is not Kubernetes' own.
 fn is_others_finalizer(name: &str) -> bool {
     let plain = |text: &str| {
         !text.is_empty()

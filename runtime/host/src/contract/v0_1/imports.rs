@@ -269,7 +269,7 @@ impl CallState {
         };
         let why_not = match subject {
             None => "which this call is not about",
-            Some(_) if !is_word(&reason) => "whose reason is no short CamelCase word",
+            Some(_) if !is_word(&reason) => "whose reason is not a short CamelCase word",
             Some(_) if self.events_left == 0 => "which is over limits.events",
             Some(subject) => {
                 self.events_left -= 1;

@@ -70,7 +70,7 @@ pub(crate) struct V0_1 {
 type GuestResult<T> = Result<T, generated::cloudwit::provider::common::Failure>;
 
 impl V0_1 {
-    /// Links the component and finds the functions of the interfaces it exports. Their types are not looked at yet.
+    /// Links the component and finds the functions of the interfaces it exports. Their types are not checked yet.
     pub fn link(
         file: &Path,
         linker: &Linker<CallState>,

@@ -1,6 +1,6 @@
 //! Converts answers of the interfaces `clusters`, `dns` and `location`.
 //!
-//! What they say ends in flags, files and environments of other programs, so every text has the form that its place there asks for.
+//! What they say ends in flags, files and environments of other programs, so every text is checked for the form required there.
 
 use std::net::IpAddr;
 
@@ -81,7 +81,7 @@ pub(crate) fn resolver(screen: Screen<'_>, resolver: exports::dns::Resolver) -> 
     let server = |text: String| match is_nameserver(&text) {
         true => Ok(text),
         false => Err(InvalidResponse(format!(
-            "a name server is {}, which is no IP address",
+            "a name server is {}, which is not an IP address",
             quoted(&text)
         ))),
     };
@@ -90,7 +90,7 @@ pub(crate) fn resolver(screen: Screen<'_>, resolver: exports::dns::Resolver) -> 
         match is_domain(&text) {
             true => Ok(text),
             false => Err(InvalidResponse(format!(
-                "a search domain is {}, which is no DNS name",
+                "a search domain is {}, which is not a DNS name",
                 quoted(&text)
             ))),
         }
@@ -101,7 +101,7 @@ pub(crate) fn resolver(screen: Screen<'_>, resolver: exports::dns::Resolver) -> 
     })
 }
 
-/// The machine that asked. Whether its provider id is one that the provider gives out is checked where its prefixes are known.
+/// The calling machine. Whether its provider id is one that the provider gives out is checked where its prefixes are known.
 pub(crate) fn machine(screen: Screen<'_>, machine: exports::location::Machine) -> Checked<MachineLocation> {
     let node = screen.name(
         format_args!("the Node's name of this machine"),

@@ -222,7 +222,7 @@ pub(crate) fn snapshot(screen: Screen<'_>, snapshot: types::Snapshot) -> Checked
     })
 }
 
-/// Converts a list that has to be as long as what was asked about; what is invalid costs its item.
+/// Converts a list that has to be as long as the request; what is invalid costs its item.
 async fn each<A, T, U>(
     screen: Screen<'_>,
     walk: &mut Walk,
@@ -251,7 +251,7 @@ pub(crate) async fn nodes(
     each(screen, walk, ("volumes.nodes", asked), answers, bytes, convert).await
 }
 
-/// Insists on the id that was asked for.
+/// Insists on the id that was requested.
 fn asked_id<T>(what: &str, asked: &str, found: T, id: impl Fn(&T) -> &str) -> Checked<T> {
     if id(&found) == asked {
         return Ok(found);
@@ -291,7 +291,7 @@ pub(crate) async fn snapshots(
     each(screen, walk, ("volume-snapshots.get", ids), answers, bytes, convert).await
 }
 
-/// A volume that was created has a size that was asked for.
+/// A volume that was created has a size that was requested.
 pub(crate) fn created(screen: Screen<'_>, new: &NewVolume, created: types::Volume) -> Checked<Volume> {
     let created = volume(screen, created)?;
     if new.size.contains(created.size) {
@@ -355,7 +355,7 @@ pub(crate) async fn detached(
     each(screen, walk, ("volumes.detach", asked), answers, |()| 0, |_, ()| Ok(())).await
 }
 
-/// A volume that grew is as large as was asked for.
+/// A volume that grew is as large as requested.
 pub(crate) fn expanded(asked: SizeRange, expanded: volume_expansion::Expanded) -> Checked<ExpandedVolume> {
     if expanded.size < asked.at_least {
         return Err(InvalidResponse(format!(

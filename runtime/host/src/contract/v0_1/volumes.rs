@@ -1,4 +1,4 @@
-//! Calls about volumes: which of their interfaces a component exports, and what it is asked.
+//! Calls about volumes: which of their interfaces a component exports, and their calls.
 
 use std::collections::BTreeMap;
 

@@ -36,7 +36,7 @@ impl HostAnswers {
     }
 }
 
-/// What makes an answer an error of the host, not of the question: 404 and 409 are answers, a refusal of who asks is none.
+/// What makes an answer an error of the host, not of the request: 404 and 409 are answers, a refused client is an error.
 fn error(answer: Result<StatusCode, &HttpFailure>) -> Option<String> {
     let status = match answer {
         Ok(status) => status,

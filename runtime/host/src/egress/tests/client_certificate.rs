@@ -107,7 +107,7 @@ async fn renewed_certificate_is_presented_by_the_successor() {
     answers(&first, &server).await;
     assert!(load().has_clients_of(&first), "nothing has changed");
 
-    // Half of it: the successor is refused, and the running one goes on.
+    // Half of it: the successor is refused, and the running one continues.
     std::fs::write(&files.certificate, &new.certificate).unwrap();
     let half: Grants = serde_saphyr::from_str(&grants).unwrap();
     let refused = Egress::new("test", &half, EgressMetrics::default())

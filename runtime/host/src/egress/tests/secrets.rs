@@ -163,7 +163,7 @@ async fn the_yaml_of_a_refused_placeholder_lets_it_pass() {
         let kept = yaml.lines().filter(|line| !line.contains(&format!("name: {name},")));
         kept.map(|line| format!("{line}\n")).collect::<String>() + entry
     };
-    // Refused when it is asked for: the hosts to propose are those that are granted.
+    // Refused when it is requested: the hosts to propose are those that are granted.
     let first = call(&egress(&yaml));
     let KeyError::Unusable(text) = asked(&first, "key", Encoding::Plain).unwrap_err() else {
         panic!("not this use")

@@ -181,7 +181,7 @@ fn a_bundle_that_is_none_is_refused_with_place_file_and_fix() {
         ),
         (
             "-----BEGIN CERTIFICATE-----\n!!\n-----END CERTIFICATE-----\n",
-            "is no PEM",
+            "is not PEM",
         ),
     ] {
         let file = tempfile::NamedTempFile::new().unwrap();

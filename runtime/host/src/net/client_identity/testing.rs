@@ -76,7 +76,7 @@ pub(crate) fn with_identity(grant: HttpGrant, files: &IdentityFiles) -> HttpGran
 
 /// What a server does about certificates of its clients.
 pub(crate) enum Requested<'a> {
-    /// It requests one of these, and goes on without.
+    /// It requests one of these, and continues without.
     Optional(&'a [&'a TestIdentity]),
     /// It ends a handshake without one of these.
     Demanded(&'a [&'a TestIdentity]),

@@ -88,7 +88,7 @@ fn unusable_files_are_refused_with_place_and_fix_and_without_the_key() {
     let cases: [(&str, Option<&str>, Option<&str>, &str); 14] = [
         ("clientCertificate", None, Some(&one.key), "cannot be read"),
         ("clientCertificate", Some(""), Some(&one.key), "contains no certificate"),
-        ("clientCertificate", Some(no_base64), Some(&one.key), "is no PEM"),
+        ("clientCertificate", Some(no_base64), Some(&one.key), "is not PEM"),
         (
             "clientCertificate",
             Some(no_der),

@@ -373,7 +373,7 @@ fn what_is_no_private_key_cannot_sign() {
         .unwrap()
         .sign(Signature::RsaPssSha256, b"")
         .unwrap_err();
-    assert!(error.to_string().contains("is no RSA private key"), "{error}");
+    assert!(error.to_string().contains("is not an RSA private key"), "{error}");
     let error = derived(b"x").sign(Signature::RsaPssSha256, b"").unwrap_err();
     assert!(error.to_string().contains("derived key"), "{error}");
 }

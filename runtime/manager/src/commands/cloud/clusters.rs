@@ -1,4 +1,4 @@
-//! `cloudwit cloud clusters`: the clusters that the cloud itself knows.
+//! `cloudwit cloud clusters`: the clusters that the cloud itself manages.
 
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -24,7 +24,7 @@ pub struct ClustersArgs {
     out: OutArgs,
 }
 
-/// Asks, and writes the answer.
+/// Calls, and writes the answer.
 pub async fn run(args: ClustersArgs) -> anyhow::Result<ExitCode> {
     let session = match session::begin(&args.session, ("clusters", |has| has.clusters)).await? {
         Ok(session) => session,

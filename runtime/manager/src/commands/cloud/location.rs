@@ -13,7 +13,7 @@ use crate::commands::cloud::out::OutArgs;
 use crate::commands::cloud::plain::{is_label_value, plain};
 use crate::commands::cloud::session::{self, SessionArgs};
 
-/// Where Linux tells the host's name.
+/// Where Linux has the host's name.
 const HOST_NAME: &str = "/proc/sys/kernel/hostname";
 
 /// Arguments of `cloud location`.
@@ -60,7 +60,7 @@ fn host_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Asks, and writes the answer.
+/// Calls, and writes the answer.
 pub async fn run(args: LocationArgs) -> anyhow::Result<ExitCode> {
     let hostname = match args.hostname {
         Some(name) => name,

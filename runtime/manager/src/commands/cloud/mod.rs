@@ -1,10 +1,10 @@
-//! `cloudwit cloud`: what a provider is asked once, on a machine or from anywhere, without controllers.
+//! `cloudwit cloud`: single calls of a provider, on a machine or from anywhere, without controllers.
 //!
 //! ```text
-//!   session       the provider, loaded; a call asked again while the cloud is not there; progress, exit codes
-//!   location      who this machine is, for its kubelet; plain says which texts a shell and systemd take as they are
+//!   session       the provider, loaded; a call retried while the cloud is unavailable; progress, exit codes
+//!   location      location of this machine, for its kubelet; plain says which texts a shell and systemd take as they are
 //!   resolv_conf   what Pods on this machine should resolve names with; resolver_file reads and writes the file
-//!   clusters      the clusters that the cloud itself knows
+//!   clusters      the clusters that the cloud itself manages
 //!   ssh_key       a key for all machines, once
 //!   out           the answer, on standard output or in a file
 //! ```
@@ -25,7 +25,7 @@ const EXIT_CODES: &str = "Exit codes:\n  0  done\n  1  refused, or answered with
                           3  no answer yet; a later call may succeed (--wait was not long enough)\n  \
                           4  the provider does not export the interface";
 
-/// What is asked.
+/// The call.
 #[derive(Debug, clap::Subcommand)]
 pub enum CloudCommand {
     /// Print the location of this machine in its cloud for its kubelet: the Node's name, provider id, zone and region.
@@ -87,7 +87,7 @@ fn ssh_key_help() -> String {
     )
 }
 
-/// Asks it.
+/// Runs it.
 pub async fn run(command: CloudCommand) -> anyhow::Result<ExitCode> {
     match command {
         CloudCommand::Location(args) => location::run(args).await,

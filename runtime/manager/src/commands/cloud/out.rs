@@ -41,7 +41,7 @@ fn write(file: &Path, text: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let Some(name) = file.file_name() else {
-        bail!("this is no file's name");
+        bail!("this is not a file name");
     };
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));

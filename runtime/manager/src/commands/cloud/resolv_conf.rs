@@ -32,7 +32,7 @@ pub struct ResolvConfArgs {
     out: OutArgs,
 }
 
-/// Asks, and writes the answer.
+/// Calls, and writes the answer.
 pub async fn run(args: ResolvConfArgs) -> anyhow::Result<ExitCode> {
     let mut file = match &args.from {
         Some(from) => read(from)?,

@@ -10,7 +10,7 @@ use cloudwit_model::resolver::{MAX_NAMESERVERS, MAX_SEARCHES, is_nameserver};
 /// The most bytes of a file; a long one has a few hundred.
 pub const MAX_FILE: usize = 64 << 10;
 
-/// Options that are kept; glibc knows some 20.
+/// Options that are kept; glibc has some 20.
 const MAX_OPTIONS: usize = 32;
 
 /// The most bytes of one of them.
@@ -54,7 +54,8 @@ impl ResolverFile {
 
     fn add_server(&mut self, text: &str) {
         if !is_nameserver(text) {
-            self.left_out.push(format!("name server {text:?}: it is no IP address"));
+            self.left_out
+                .push(format!("name server {text:?}: it is not an IP address"));
         } else if self.resolver.nameservers.len() < MAX_NAMESERVERS {
             self.resolver.nameservers.push(text.to_owned());
         } else {
@@ -67,7 +68,8 @@ impl ResolverFile {
         self.resolver.searches.clear();
         for text in words {
             if !is_domain(text) {
-                self.left_out.push(format!("search domain {text:?}: it is no domain"));
+                self.left_out
+                    .push(format!("search domain {text:?}: it is not a domain"));
             } else if self.resolver.searches.len() < MAX_SEARCHES {
                 self.resolver.searches.push(text.to_owned());
             } else {
@@ -92,7 +94,7 @@ impl ResolverFile {
         }
     }
 
-    /// Whether all its name servers are this machine itself, as with systemd-resolved: a Pod does not reach them, and CoreDNS would ask itself.
+    /// Whether all its name servers are this machine itself, as with systemd-resolved: a Pod does not reach them, and CoreDNS would query itself.
     pub fn is_loopback(&self) -> bool {
         let servers = &self.resolver.nameservers;
         let is_own = |text: &String| text.parse::<IpAddr>().is_ok_and(|address| address.is_loopback());

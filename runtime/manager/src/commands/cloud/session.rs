@@ -1,4 +1,4 @@
-//! A provider that is asked once: loaded, asked again while the cloud is not there, and what its failures mean to a script.
+//! One call of a loaded provider: retries while the cloud is unavailable, exit codes of failures.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -21,7 +21,7 @@ const LATER: u8 = 3;
 /// Exit code when the provider does not have the interface.
 const NOT_EXPORTED: u8 = 4;
 
-/// What lasts longer is told.
+/// Progress is reported after this.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// Between two tries where the failure says nothing; doubles up to [`LONGEST_PAUSE`].
@@ -45,7 +45,7 @@ pub struct SessionArgs {
     cache_dir: Option<PathBuf>,
 }
 
-/// A provider that can be asked.
+/// A loaded provider.
 #[derive(Debug)]
 pub struct Session {
     /// It.
@@ -98,7 +98,7 @@ pub async fn begin(
 }
 
 impl Session {
-    /// Asks until there is an answer, a failure that stays, or no time. `ask` gets the token of the last pending answer.
+    /// Calls until there is an answer, a failure that stays, or no time. `ask` gets the token of the last pending answer.
     pub async fn ask<'a, T>(
         &self,
         doing: &str,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_passes_by_itself_is_asked_again() {
+    fn temporary_failures_are_retried() {
         let pause = Duration::from_secs(4);
         let after = |failure: Failure| again(&failure.into(), pause);
         assert_eq!(after(Failure::Unavailable("x".into())), Some(pause));

@@ -27,7 +27,7 @@ pub struct AddArgs {
     dry_run: bool,
 }
 
-/// Asks, and says what there was to do.
+/// Calls, and prints the result.
 pub async fn run(args: AddArgs) -> anyhow::Result<ExitCode> {
     let key = KeyFile::new(&args.user, &args.file).read().await?;
     let session = match session::begin(&args.session, ("ssh-keys", |has| has.ssh_keys)).await? {

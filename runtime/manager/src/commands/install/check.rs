@@ -10,7 +10,7 @@ use crate::commands::install::bundle::Bundle;
 use crate::commands::install::command::InstallArgs;
 use crate::providers::host;
 
-/// What the components and the providers themselves find wrong. Grants that a provider would like to have and lacks are told as warnings on
+/// What the components and the providers themselves find wrong. Missing optional grants are warnings on
 /// standard error, as the process in the cluster does in its log.
 pub async fn mistakes(args: &InstallArgs, bundle: &Bundle) -> anyhow::Result<Vec<String>> {
     if let Some(secret) = &args.existing_secret {

@@ -6,7 +6,7 @@
 //!   deploy/manifests, flags -> install_manifests -> printed, or install_apply -> API server
 //! ```
 //!
-//! All mistakes are told at once; then nothing is printed and nothing written.
+//! All mistakes are reported at once; then nothing is printed and nothing written.
 
 use std::path::PathBuf;
 use std::process::ExitCode;

@@ -23,7 +23,7 @@ const AGAIN: Duration = Duration::from_secs(1);
 /// After so long, what is waited for is said again.
 const STILL: Duration = Duration::from_secs(15);
 
-/// Pods that are asked why they are not ready.
+/// Pods that are checked for why they are not ready.
 const MOST_PODS: u32 = 20;
 
 /// How far the rollout is.
@@ -39,7 +39,7 @@ enum Rollout {
 ///
 /// # Errors
 ///
-/// When none is ready in time, with what its Pods say; or the API server cannot be asked.
+/// When none is ready in time, with what its Pods say; or the API server cannot be reached.
 pub async fn wait(kubeconfig: Option<&Path>, namespace: &str, limit: Duration) -> anyhow::Result<()> {
     let client = server::connect(kubeconfig).await?;
     let deployments: Api<Deployment> = Api::namespaced(client.clone(), namespace);

@@ -1,10 +1,10 @@
-//! What the API server needs to ask the webhooks: a certificate that it trusts, a Service, and the configuration that registers them. Pure but for the pair.
+//! Manifests of the admission webhooks: certificate, Service, registration. Pure but for the key pair.
 //!
 //! | object | what for |
 //! | ------ | -------- |
 //! | Secret `cloudwit-webhook` | the pair that Pods serve with; they read it again when it changes |
-//! | Service `cloudwit-webhook` | where the API server asks |
-//! | MutatingWebhookConfiguration `cloudwit` | which objects it asks about, and whom it trusts |
+//! | Service `cloudwit-webhook` | called by the API server |
+//! | MutatingWebhookConfiguration `cloudwit` | the objects to send, and the trusted authority |
 //!
 //! The authority signs one pair and its key is thrown away, so there is none to keep. `install --apply` makes another one each time; the three before are
 //! trusted on, since Pods get the new Secret later than the API server the configuration.
@@ -78,7 +78,7 @@ impl Pair {
 /// Authorities that were trusted before and still are.
 const KNOWN: usize = 3;
 
-/// Puts the webhooks into what is installed: the Deployment serves them on this port, and the API server asks, once there is somebody to ask. `known` are the
+/// Puts the webhooks into what is installed: the Deployment serves them on this port, and the API server calls them once a replica is ready. `known` are the
 /// authorities that it trusts now, as PEM.
 pub fn register(objects: &mut Vec<Value>, webhooks: &[Webhook], port: u16, pair: &Pair, known: Option<&str>) {
     let Some(at) = objects.iter().position(|object| object["kind"] == "Deployment") else {

@@ -1,4 +1,4 @@
-//! Manifests as text that people read: texts of several lines as blocks, components and secrets in files of their own.
+//! Readable YAML of manifests: multi-line texts as blocks, components and secrets in own files.
 
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};

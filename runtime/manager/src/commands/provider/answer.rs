@@ -31,7 +31,7 @@ fn presence(presence: &Presence) -> Map<String, Value> {
     object
 }
 
-/// What the cloud knows about a machine.
+/// A machine of the cloud.
 pub fn instance(machine: &Instance) -> Map<String, Value> {
     let addresses = machine.addresses.iter();
     let addresses: Vec<Value> = addresses

@@ -43,7 +43,7 @@ pub struct CallArgs {
     #[arg(long, value_name = "FILE")]
     service: Option<PathBuf>,
 
-    /// The token of a pending answer, from which the call goes on.
+    /// The token of a pending answer, from which the call continues.
     #[arg(long, value_name = "TEXT", conflicts_with = "wait")]
     token: Option<String>,
 
@@ -169,7 +169,7 @@ async fn ask(provider: &Provider, question: &FunctionCall, wire: &Exchanges) -> 
     })
 }
 
-/// What is told of the calls.
+/// The report of the calls.
 struct Report<'a> {
     made: &'a [CallOutcome],
     events: &'a [ObjectEvent],

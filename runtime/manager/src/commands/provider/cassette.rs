@@ -1,4 +1,4 @@
-//! A recording of calls, or of a trial of the contract's promises: what was asked, what was answered, what went over the wire. Without secrets.
+//! Recording of calls or of a conformance run: calls, answers, HTTP exchanges. Without secrets.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -236,7 +236,7 @@ impl RecordedCall {
         }
     }
 
-    /// What was asked.
+    /// The call.
     pub fn question(&self) -> FunctionCall {
         let create = self.create.iter();
         FunctionCall {

@@ -20,7 +20,7 @@ pub struct CheckArgs {
 /// Prints what is wrong and what lacks.
 pub async fn run(args: CheckArgs) -> anyhow::Result<ExitCode> {
     let from = args.source.read()?;
-    // A check that asks the cloud gets no answer.
+    // A check that calls the cloud gets no answer.
     let no_cluster = Arc::new(Cluster::default()).outside();
     let provider = source::load(&from, no_cluster, Arc::new(Exchanges::answered_from(Vec::new()))).await?;
     let description = provider.description();

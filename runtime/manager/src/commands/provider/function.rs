@@ -175,7 +175,7 @@ pub struct FunctionCall {
     pub nodes: Vec<NodeRef>,
     /// The manifest of the Service.
     pub service: Option<Value>,
-    /// Of the `pending` answer that this call goes on from.
+    /// Of the `pending` answer that this call continues from.
     pub token: Option<String>,
     /// Routes to create: destination and Node.
     pub create: Vec<(String, NodeRef)>,
@@ -190,7 +190,7 @@ pub struct FunctionCall {
 }
 
 impl FunctionCall {
-    /// What lacks; empty when it can be asked.
+    /// Missing arguments; empty when it can be called.
     pub fn mistakes(&self) -> Vec<String> {
         let name = self.function.name();
         let mut mistakes = Vec::new();

@@ -1,6 +1,6 @@
 //! `cloudwit inspect`: exports of a component, and the grants it requests.
 //!
-//! The component is loaded in the same sandbox as in the cluster, with no grants and no cluster, and asked who it is. A file that cannot be
+//! The component is loaded in the same sandbox as in the cluster, with no grants and no cluster, and described. A file that cannot be
 //! loaded, and a cloud config that the provider does not accept, are refused in the words of the start.
 
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ pub struct InspectArgs {
     pub output: Output,
 }
 
-/// What is told, as JSON has it.
+/// The JSON output.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Inspection {

@@ -62,7 +62,7 @@ pub fn service(manifest: Value) -> anyhow::Result<Service> {
     if kind != "Service" {
         bail!("expected a Service, not an object of kind {kind:?}");
     }
-    let service = k8s_openapi::api::core::v1::Service::deserialize(manifest).context("this is no Service")?;
+    let service = k8s_openapi::api::core::v1::Service::deserialize(manifest).context("this is not a Service")?;
     let mut view = service_view(&service).map_err(|wrong| anyhow!("invalid Service: {wrong}"))?;
     if view.namespace.is_empty() {
         view.namespace = "default".into();

@@ -17,12 +17,12 @@ use crate::registry::publish::{self, Interfaces};
 use crate::registry::reference::{NoReference, Reference};
 
 /// Exit codes and an example of `provider pin`.
-pub const PIN_HELP: &str = "Exit codes:\n  0  the line is on standard output\n  1  the registry does not have it, or it is no component\n  \
+pub const PIN_HELP: &str = "Exit codes:\n  0  the line is on standard output\n  1  the registry does not have it, or it is not a component\n  \
                             2  the command line is invalid\n\n\
                             Example:\n  cloudwit provider pin registry.example.com/cloudwit/sim:1.0";
 
 /// Exit codes and an example of `provider push`.
-pub const PUSH_HELP: &str = "Exit codes:\n  0  it is in the registry; the line with its digest is on standard output\n  1  it is no provider that this Cloudwit can run, \
+pub const PUSH_HELP: &str = "Exit codes:\n  0  it is in the registry; the line with its digest is on standard output\n  1  it is not a provider that this Cloudwit can run, \
                              or the registry does not take it\n  2  the command line is invalid\n\n\
                              Example:\n  cloudwit provider push sim.wasm registry.example.com/cloudwit/sim:1.0 --docker-config=$HOME/.docker/config.json";
 

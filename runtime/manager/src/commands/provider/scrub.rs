@@ -20,7 +20,7 @@ const HEADERS: [&str; 10] = [
     "x-vault-token",
 ];
 
-/// Keys of JSON and names of XML elements whose texts are secrets, beside those that the host knows in configurations: in lower case, without dashes
+/// Keys of JSON and names of XML elements whose texts are secrets, beside those known to the host in configurations: in lower case, without dashes
 /// and underscores.
 const KEYS: [&str; 4] = ["adminpass", "assertion", "credential", "sessionid"];
 

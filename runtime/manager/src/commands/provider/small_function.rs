@@ -1,4 +1,4 @@
-//! The functions of the contract that are alone in their interfaces: what they are called with, and their answers as JSON.
+//! Functions that are alone in their interfaces: arguments, and answers as JSON.
 
 use cloudwit_host::Provider;
 use cloudwit_model::{
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_lacks_is_told() {
+    fn missing_arguments_are_reported() {
         let mistakes = |function| SmallInput::default().mistakes(function).len();
         assert_eq!(mistakes(Function::ListClusters), 0);
         assert_eq!(mistakes(Function::ScrubDns), 0);

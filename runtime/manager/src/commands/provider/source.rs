@@ -127,7 +127,7 @@ pub fn of_recording(
 }
 
 /// A host whose requests and responses `wire` sees. With a folder for compiled code, a component that is loaded again is not compiled again. With a
-/// time, that is what guests are told it is.
+/// time, that is the clock of guests.
 pub fn host(wire: Arc<dyn Wire>, cache_dir: Option<PathBuf>, guest_time: Option<SystemTime>) -> anyhow::Result<Host> {
     let options = HostOptions {
         guest_time,

@@ -1,4 +1,4 @@
-//! The functions of the contract that are about volumes: what they are called with, and their answers as JSON.
+//! Functions about volumes: arguments, and answers as JSON.
 
 use std::collections::BTreeMap;
 

@@ -43,7 +43,7 @@ fn what_is_missing_or_of_the_wrong_kind_is_reported_together() {
         "c.yaml:3: providers[0].component: a number is not allowed here; expected a text; put it into quotes",
         "c.yaml:6: providers[0].grants.http[0].port: 99999 is out of range; give 1 to 65535",
         "c.yaml:6: providers[0].grants.http[0].allowLoopback: a text is not allowed here; expected true or false",
-        "c.yaml:7: providers[0].limits.cpuTime: \"soon\" is no duration",
+        "c.yaml:7: providers[0].limits.cpuTime: \"soon\" is not a valid duration",
         "c.yaml:7: providers[0].limits.concurrency: 0 is out of range",
         "c.yaml:3: providers[0].name: is missing",
         "c.yaml:1: kind: is missing",

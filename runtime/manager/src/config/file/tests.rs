@@ -200,7 +200,7 @@ routing:
 ",
     );
     let parts = [
-        "4: providers[0].name: \"A\" is no name",
+        "4: providers[0].name: \"A\" is not a valid name",
         "5: providers[0].component: oci://registry.example/north:1 has no digest, so it could be another component tomorrow; `cloudwit provider pin oci://registry.example/north:1` prints",
         "7: providers[1].component: there is no file",
         "9: providers[1].cloudConfigFile: stands beside cloudConfig",

@@ -81,14 +81,14 @@ fn mistakes_of_the_settings_file_are_reported_with_their_lines() {
         (
             "limits:\n  wallTime: soon\n  events: -1\n",
             [
-                ":2: limits.wallTime: \"soon\" is no duration",
+                ":2: limits.wallTime: \"soon\" is not a valid duration",
                 ":3: limits.events: -1 is out of range",
             ],
         ),
         (
             "grants:\n  http:\n    - {host: 'h:1'}\n  secrets:\n    - {name: a, file: f, uses: [reveal]}\n    - {name: a, file: f, uses: [reveal]}\n",
             [
-                ":3: grants.http[0].host: \"h:1\" is no host",
+                ":3: grants.http[0].host: \"h:1\" is not a valid host",
                 ":6: grants.secrets[1].name: \"a\" is there twice",
             ],
         ),

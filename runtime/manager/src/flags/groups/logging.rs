@@ -30,7 +30,7 @@ pub struct LoggingArgs {
 }
 
 impl LoggingArgs {
-    /// What is asked for and is not there.
+    /// What is requested and is not there.
     pub fn mistakes(&self) -> Vec<String> {
         let mut mistakes = Vec::new();
         for pattern in crate::flags::values::go::entries(&self.vmodule) {

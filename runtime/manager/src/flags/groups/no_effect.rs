@@ -1,6 +1,6 @@
 //! Upstream's flags that have no effect here; the log names them.
 //!
-//! A flag whose silence could hurt (a log nobody would find) is refused instead, in
+//! A flag that would be harmful to ignore (a log that cannot be found) is refused instead, in
 //! `flags::checks`.
 
 use crate::flags::values::duration::GoDuration;

@@ -1,4 +1,6 @@
-//! Flags of the tagging controller, upstream's of cloud-provider-aws (`pkg/controllers/options/tagging_controller.go`).
+//! Flags of the tagging controller.
+//!
+//! Upstream's of cloud-provider-aws (`pkg/controllers/options/tagging_controller.go`).
 
 use cloudwit_controllers::{Controller, Rate, TaggingOptions};
 use cloudwit_model::Tags;
@@ -103,7 +105,7 @@ impl TaggingArgs {
 fn rate(text: &str) -> Result<f64, String> {
     let rate: f64 = text
         .parse()
-        .map_err(|_| "is no number; write for example 20 or 0.5".to_owned())?;
+        .map_err(|_| "is not a valid number; write for example 20 or 0.5".to_owned())?;
     match rate.is_finite() && rate >= 0.0 {
         true => Ok(rate),
         false => Err("should not be less than zero".to_owned()),

@@ -54,7 +54,7 @@ impl TracingArgs {
             ))
         };
         let Ok(mut url) = Url::parse(text) else {
-            return wrong("it is no URL");
+            return wrong("it is not a valid URL");
         };
         if !matches!(url.scheme(), "http" | "https") {
             return wrong("only http and https are spoken (OTLP over HTTP, usually port 4318, not gRPC)");
@@ -101,7 +101,7 @@ mod tests {
         for (wrong, part) in [
             ("grpc://c:4317", "not gRPC"),
             ("http://u:canary-7391@c", "credentials"),
-            ("canary-7391", "no URL"),
+            ("canary-7391", "not a valid URL"),
         ] {
             let mistakes = args(wrong).mistakes();
             assert!(mistakes[0].contains(part), "{mistakes:?}");

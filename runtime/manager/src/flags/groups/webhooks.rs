@@ -61,7 +61,7 @@ pub struct WebhookArgs {
 const PREFIX: &str = "webhook-";
 
 impl WebhookArgs {
-    /// The webhooks to serve; the mistakes were told before.
+    /// The webhooks to serve; mistakes were reported before.
     pub fn selected(&self) -> Vec<Webhook> {
         webhook::select(&self.webhooks).unwrap_or_default()
     }

@@ -26,7 +26,7 @@ impl FromStr for GoDuration {
         if text == "0" {
             return Ok(Self(Duration::ZERO));
         }
-        let wrong = || format!("{text:?} is no duration; write for example 10s, 5m0s or 1h30m");
+        let wrong = || format!("{text:?} is not a valid duration; write for example 10s, 5m0s or 1h30m");
         let mut rest = text;
         let mut seconds = 0.0;
         if rest.is_empty() {

@@ -1,4 +1,4 @@
-//! `--feature-gates`: the gates that upstream's controllers know, and what each of them means here.
+//! `--feature-gates`: upstream's gates, and their effect here.
 
 use crate::flags::values::go::entries;
 
@@ -49,7 +49,7 @@ impl FeatureArgs {
             .collect()
     }
 
-    /// What holds instead of what a gate asks for, one sentence each.
+    /// Behaviour that differs from a gate's setting, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let named = entries(&self.feature_gates);
         GATES

@@ -29,19 +29,19 @@ where
 /// A number.
 pub fn decimal(text: &str) -> Result<f32, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is no number; write for example 20 or 0.5"))
+        .map_err(|_| format!("{text:?} is not a valid number; write for example 20 or 0.5"))
 }
 
 /// An IP address.
 pub fn address(text: &str) -> Result<IpAddr, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is no IP address; write for example 127.0.0.1, 0.0.0.0 or ::"))
+        .map_err(|_| format!("{text:?} is not an IP address; write for example 127.0.0.1, 0.0.0.0 or ::"))
 }
 
 /// A URL.
 pub fn url(text: &str) -> Result<http::Uri, String> {
     text.parse()
-        .map_err(|_| format!("{text:?} is no URL; write for example https://10.0.0.1:6443"))
+        .map_err(|_| format!("{text:?} is not a valid URL; write for example https://10.0.0.1:6443"))
 }
 
 /// A list without its empty entries: `--flag=` clears the default, as upstream's empty value does.

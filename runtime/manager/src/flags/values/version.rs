@@ -16,7 +16,7 @@ pub struct VersionArgs {
 }
 
 impl VersionArgs {
-    /// What to print instead of running, if that is asked for.
+    /// What to print instead of running, if that is requested.
     pub fn text(&self) -> Result<Option<String>, String> {
         match self.version.as_str() {
             "raw" => Ok(Some(format!(

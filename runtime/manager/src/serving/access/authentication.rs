@@ -22,7 +22,7 @@ use crate::serving::access::reviews::Reviewer;
 use crate::serving::access::user::User;
 use crate::serving::tls::clients::Trust;
 
-/// Why it was not found out who is asking.
+/// Why it was not found out who the client is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotAuthenticated {
     /// What was shown counts for nothing.
@@ -33,7 +33,7 @@ pub enum NotAuthenticated {
     Busy,
 }
 
-/// Finds out who is asking.
+/// Finds out who the client is.
 pub struct Authenticator {
     /// Authorities of clients.
     pub clients: Trust,
@@ -41,7 +41,7 @@ pub struct Authenticator {
     pub proxies: Trust,
     /// What the front proxy may say.
     pub proxy_headers: RwLock<Arc<ProxyHeaders>>,
-    /// Who knows tokens.
+    /// Reviewer of tokens.
     pub reviewer: Option<Reviewer>,
     /// Answers by token; None for one that counts for nothing.
     answers: ReviewCache<Option<User>>,
@@ -65,16 +65,16 @@ impl Authenticator {
         }
     }
 
-    /// Who is asking, or why that was not believed. Takes the headers that only a proxy may set, and the credentials, out of the request.
+    /// The client's user, or why authentication failed. Takes the headers that only a proxy may set, and the credentials, out of the request.
     pub async fn who(&self, headers: &mut HeaderMap, chain: &[CertificateDer<'_>]) -> Result<User, NotAuthenticated> {
         let since = Instant::now();
-        let who = self.first_that_knows(headers, chain).await;
+        let who = self.first_match(headers, chain).await;
         self.metrics
             .authenticated(who.as_ref().ok().map(|user| user.name.as_str()), since);
         who
     }
 
-    async fn first_that_knows(
+    async fn first_match(
         &self,
         headers: &mut HeaderMap,
         chain: &[CertificateDer<'_>],
@@ -167,7 +167,7 @@ impl Authenticator {
     }
 }
 
-/// What a question ends with that was not asked.
+/// The result of a review that was not sent.
 const BUSY: &str = "too many unknown tokens";
 
 /// The token of `Authorization: Bearer TOKEN`.

@@ -18,7 +18,7 @@ const MASTERS: &str = "system:masters";
 /// More of the API server's reason is not kept.
 const REASON_BYTES: usize = 500;
 
-/// What a question ends with that was not asked.
+/// The result of a review that was not sent.
 const BUSY: &str = "too many anonymous requests";
 
 /// What came of a question.
@@ -30,7 +30,7 @@ pub enum Verdict {
     Denied(String),
     /// Nothing says yes, with the API server's reason, if it gave one.
     NoOpinion(String),
-    /// Nobody could be asked.
+    /// No reviewer was reachable.
     Unknown(String),
     /// Too many unknown requests came; later this one may be allowed.
     Busy,
@@ -102,7 +102,7 @@ impl Authorizer {
         );
         let (gate, anonymous) = (self.gate.clone(), user.is_anonymous());
         let ask = async move {
-            // Each path is a question of its own, and anybody can think of paths.
+            // Each path is a review of its own, and paths can be made up.
             let _turn = match anonymous {
                 true => Some(gate.enter(&digest).ok_or(BUSY)?),
                 false => None,

@@ -90,22 +90,22 @@ impl AccessMetrics {
         );
         registry.register(
             "authentication_attempts",
-            "Requests by what came of finding out who sent them: success or error",
+            "Requests by result of authentication: success or error",
             self.attempts.clone(),
         );
         registry.register(
             "authentication_duration_seconds",
-            "Seconds to find out who sent a request, by result",
+            "Seconds to authenticate a request, by result",
             self.attempt_durations.clone(),
         );
         registry.register(
             "authorization_attempts",
-            "Requests by what came of finding out whether they are allowed: allowed, denied, no-opinion or error",
+            "Requests by result of authorization: allowed, denied, no-opinion or error",
             self.authorizations.clone(),
         );
         registry.register(
             "authorization_duration_seconds",
-            "Seconds to find out whether a request is allowed, by result",
+            "Seconds to authorize a request, by result",
             self.authorization_durations.clone(),
         );
         registry.register(
@@ -159,14 +159,14 @@ impl AccessMetrics {
             .observe(since.elapsed().as_secs_f64());
     }
 
-    /// A TokenReview begins; its end is told to the answer.
+    /// A TokenReview begins; its end is recorded on the returned value.
     pub fn fetch(&self) -> Fetch {
         self.fetching.get_or_create(&IN_FLIGHT).inc();
         Fetch(self.clone())
     }
 }
 
-/// Questions to an API server about who is asking, or what he may do, under upstream's names
+/// Questions to an API server about who the client is, or what he may do, under upstream's names
 /// (`apiserver pkg/authentication/authenticatorfactory/metrics.go`, `pkg/authorization/authorizerfactory/metrics.go`); clones share them.
 #[derive(Clone)]
 pub struct DelegatedMetrics {
@@ -244,7 +244,7 @@ fn bare(family: &Family<Label, BareCounter>, label: Label) {
     family.get_or_create(&label).0.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Upstream's few categories, which tell no names (`filters/metrics.go:compressUsername`).
+/// Upstream's few categories, which contain no names (`filters/metrics.go:compressUsername`).
 fn compressed(name: &str) -> &'static str {
     const KNOWN: [&str; 5] = [
         "admin",

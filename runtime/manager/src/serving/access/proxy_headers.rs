@@ -35,7 +35,7 @@ impl ProxyHeaders {
         }
     }
 
-    /// The user that is spoken of, and takes the headers out of the request, so that nobody later can take them for true.
+    /// The user of the headers, which are removed from the request, so that no later handler trusts them.
     pub fn take(&self, headers: &mut HeaderMap) -> Option<User> {
         let user = self.user(headers);
         let ours: Vec<HeaderName> = headers.keys().filter(|name| self.is_one(name)).cloned().collect();

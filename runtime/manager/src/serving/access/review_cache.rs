@@ -9,7 +9,7 @@ use futures::future::{BoxFuture, Shared, WeakShared};
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
-/// Answers that are remembered at most, and questions under way beyond which those that nobody waits for any more are cleared away.
+/// Answers that are kept at most, and reviews in flight beyond which those without waiters are removed.
 const REMEMBERED: usize = 4096;
 
 /// The SHA-256 of a question, so that what strangers send costs little memory, and tokens are not kept.
@@ -68,7 +68,7 @@ impl<A: Clone + Send + Sync + 'static> ReviewCache<A> {
         asking.await
     }
 
-    /// Asks, and remembers the answer.
+    /// Sends the review, and caches the answer.
     async fn keep<F>(self, question: Digest, ask: F) -> Result<A, NoAnswer>
     where
         F: Future<Output = Result<(A, Duration), String>>,
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn cancelled_caller_delays_nobody_else_and_is_not_cached() {
+    async fn cancelled_caller_delays_no_other_and_is_not_cached() {
         let answers = ReviewCache::<bool>::default();
         let slow = || async {
             tokio::time::sleep(Duration::from_secs(1)).await;

@@ -15,7 +15,7 @@ use crate::serving::access::review_cache::Digest;
 const REFILL: Duration = Duration::from_millis(100);
 const BURST: f64 = 50.0;
 
-/// New questions under way at a time, a part of those that the reviewer asks.
+/// New questions under way at a time, a part of those of the reviewer.
 const NEW_AT_A_TIME: usize = 8;
 
 /// A token counts as known for so long after its last good answer, and so many do.
@@ -36,7 +36,7 @@ struct GateState {
     good: HashMap<Digest, Instant>,
 }
 
-/// A question that may be asked; for as long as it is.
+/// A permit to send a review; held until its end.
 pub struct ReviewTurn(
     #[expect(dead_code, reason = "held until the question is answered")] Option<OwnedSemaphorePermit>,
 );
@@ -54,7 +54,7 @@ impl Default for ReviewGate {
 }
 
 impl ReviewGate {
-    /// Whether this question may be asked now: always when its last answer was good, else at a bounded rate.
+    /// Whether this review may be sent now: always when its last answer was good, else at a bounded rate.
     pub fn enter(&self, question: &Digest) -> Option<ReviewTurn> {
         let now = Instant::now();
         let mut state = self.0.state.lock();

@@ -103,7 +103,7 @@ impl Reviewer {
         Ok(answer.status.unwrap_or_default())
     }
 
-    /// Whether somebody may do something.
+    /// Whether a user is authorized.
     pub async fn access(&self, spec: SubjectAccessReviewSpec) -> Result<SubjectAccessReviewStatus, String> {
         let answer = self
             .ask(&SubjectAccessReview {

@@ -7,12 +7,12 @@ const ANONYMOUS: &str = "system:anonymous";
 const UNAUTHENTICATED: &str = "system:unauthenticated";
 const AUTHENTICATED: &str = "system:authenticated";
 
-/// Somebody.
+/// A user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct User {
     /// The name.
     pub name: String,
-    /// An id that tells users of one name apart.
+    /// An id that distinguishes users of one name.
     pub uid: String,
     /// The groups.
     pub groups: Vec<String>,
@@ -21,7 +21,7 @@ pub struct User {
 }
 
 impl User {
-    /// Somebody who has not said who he is.
+    /// An unauthenticated client.
     pub fn anonymous() -> Self {
         Self {
             name: ANONYMOUS.into(),

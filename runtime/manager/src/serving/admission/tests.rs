@@ -164,7 +164,7 @@ async fn headers_of_a_proxy_are_withheld() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn floods_of_strangers_get_429_and_probes_their_answer() {
+async fn anonymous_floods_get_429_and_probes_their_answer() {
     let reviews = FakeReviews::default();
     let pages = pages(&reviews);
     let tokens = futures::future::join_all((0..200).map(async |number| {

@@ -11,7 +11,7 @@ fn full(connections: &Connections) -> Vec<Place> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn idle_strangers_leave_room_for_a_probe() {
+async fn idle_unknown_clients_leave_room_for_a_probe() {
     let connections = Connections::default();
     let places = full(&connections);
     assert!(connections.enter(address(0)).is_none(), "it has enough");

@@ -1,6 +1,6 @@
 //! `/healthz`, `/livez` and `/readyz`: checks, and the format of their results.
 //!
-//! Every part of the process that can be unwell adds a source with one line in `run.rs`. `/healthz` and `/livez` ask whether the process
+//! Every part of the process that can be unwell adds a source with one line in `run.rs`. `/healthz` and `/livez` report whether the process
 //! had better be started anew, `/readyz` also whether it can do its work now. Reasons are for those who have proven who they are.
 //! What is known on the working thread is computed there; while it stands still, its last answers count, and the check `working-thread` says so.
 
@@ -79,7 +79,7 @@ impl Page {
     }
 }
 
-/// What a reader wants to see.
+/// Options of a reader.
 #[derive(Debug, Clone, Default)]
 pub struct Wish {
     /// One line for each check, also when all is well.
@@ -88,7 +88,7 @@ pub struct Wish {
     pub exclude: Vec<String>,
     /// The only check that counts.
     pub only: Option<String>,
-    /// Whether reasons are told.
+    /// Whether reasons are shown.
     pub reasons: bool,
 }
 
@@ -118,12 +118,12 @@ impl Checks {
         }
     }
 
-    /// Asks this source too, in the order of adding. It has to answer at once, and share no lock with the working thread.
+    /// Adds this source, in the order of adding. It has to answer at once, and share no lock with the working thread.
     pub fn add(&mut self, source: impl Fn() -> Vec<Check> + Send + Sync + 'static) {
         self.sources.push(Arc::new(source));
     }
 
-    /// The same for a source that is asked on the working thread.
+    /// The same for a source that is called on the working thread.
     pub fn add_of_work(&mut self, source: impl Fn() -> Vec<Check> + Send + Sync + 'static) {
         self.of_work.push(Arc::new(source));
     }

@@ -96,7 +96,7 @@ async fn watch(authenticator: &Authenticator, args: &AuthenticationArgs, client:
     }
 }
 
-/// What no flag says comes from the cluster. A wrong entry is told and leaves what was before.
+/// What no flag says comes from the cluster. A wrong entry is logged and leaves what was before.
 fn take(authenticator: &Authenticator, args: &AuthenticationArgs, map: &ConfigMap) {
     let entry = |key: &str| map.data.as_ref().and_then(|data| data.get(key));
     if args.client_ca_file.is_none() {
@@ -127,9 +127,8 @@ fn headers(map: &ConfigMap) -> Result<ProxyHeaders, String> {
         let entry = map.data.as_ref().and_then(|data| data.get(key)).map(String::as_str);
         match entry {
             None | Some("") => Ok(Vec::new()),
-            Some(json) => {
-                serde_json::from_str::<Vec<String>>(json).map_err(|error| format!("{key} is no list of names: {error}"))
-            }
+            Some(json) => serde_json::from_str::<Vec<String>>(json)
+                .map_err(|error| format!("{key} is not a list of names: {error}")),
         }
     };
     Ok(ProxyHeaders {

@@ -12,7 +12,7 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
 
-/// Asks for a certificate, if there is an authority for which one could count, and takes any whose key the client has.
+/// Requests a certificate, if there is an authority to verify it, and takes any whose key the client has.
 #[derive(Debug)]
 pub struct AnyClient {
     /// Checks signatures.

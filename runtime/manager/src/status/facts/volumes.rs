@@ -28,7 +28,7 @@ pub struct VolumeOperation {
     pub since: Moment,
     /// What the cloud is waited for.
     pub waits_for: Option<String>,
-    /// When the cloud is asked again.
+    /// When the next call is.
     pub next: Option<Moment>,
     /// Requests of sidecars that wait for it.
     pub waiting: usize,

@@ -157,7 +157,7 @@ fn long_lists_are_cut_and_counted() {
 }
 
 #[test]
-fn the_same_answer_about_many_objects_is_told_once() {
+fn same_answer_about_many_objects_is_shown_once() {
     let mut facts = facts();
     let node = |name: &str, reason: &str| WaitingObject {
         reason: Some(reason.into()),

@@ -96,7 +96,7 @@ fn objects(caption: &str, kind: &str, objects: &Listed<WaitingObject>, now: Mome
     html! { div class="card flush" { (table(caption, &heads, &rows, objects.more(), now)) } }
 }
 
-/// What each waits for. What was answered about another one already is told there; the object's own page has all words.
+/// What each waits for. An answer that another one has is shown there; the object's own page has all words.
 fn whys(objects: &[WaitingObject]) -> Vec<Cow<'_, str>> {
     let mut told = HashMap::<(&str, &str, String), &str>::new();
     let mut whys = Vec::with_capacity(objects.len());

@@ -1,4 +1,4 @@
-//! Facts of providers and of the API hosts they ask.
+//! Facts of providers and of the API hosts they call.
 
 use cloudwit_host::{LastFault, ProviderStatus, Swap, SwappableProvider};
 

@@ -271,7 +271,7 @@ fn the_mistake_of_one_user_is_a_notice_beside_all_well() {
 }
 
 #[test]
-fn a_pause_and_a_fault_are_told_once_where_they_are_the_cause() {
+fn pause_and_fault_as_cause_are_listed_once() {
     let mut facts = facts();
     facts.api_hosts[0].paused_until = Some(at(3700));
     facts.providers[0].last_fault = Some(FaultFacts {

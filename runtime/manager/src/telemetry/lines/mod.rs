@@ -1,7 +1,7 @@
-//! Log lines: one for each event, as text or JSON, with the fields of the spans around it; what repeats is counted.
+//! Log lines: one for each event, as text or JSON, with fields of its spans; repeats are counted.
 //!
 //! ```text
-//!   event -> fields (values keep their kinds) -> Line -> repeats (told once, then by count) -> text | json -> standard error
+//!   event -> fields (values keep their kinds) -> Line -> repeats (logged once, then by count) -> text | json -> standard error
 //! ```
 
 mod fields;
@@ -75,7 +75,7 @@ impl Lines {
             Form::Json => json::of(line),
         };
         written.push('\n');
-        // There is nobody left to tell.
+        // There is no output left.
         let _ = std::io::stderr().lock().write_all(written.as_bytes());
     }
 }

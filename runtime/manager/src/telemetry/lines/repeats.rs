@@ -1,4 +1,4 @@
-//! Warnings and errors of one cause: told once, then by count. Pure; the clock is passed in.
+//! Warnings and errors of one cause: logged once, then by count. Pure; the clock is passed in.
 //!
 //! A cause is a place in the code, the provider, and the shape of what is said there ([`shape`](crate::telemetry::shape)); whose
 //! object it is does not matter where a reason is given: an outage that holds up a hundred Nodes is one line, and then one for each pause.
@@ -15,7 +15,7 @@ use crate::telemetry::shape::shape;
 const FIRST_PAUSE: Duration = Duration::from_secs(60);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// Causes that are remembered. With more, lines are written as they come.
+/// Causes that are kept. With more, lines are written as they come.
 const MOST: usize = 500;
 
 /// Fields that say why.
@@ -33,7 +33,7 @@ pub(super) enum Told {
     Repeated,
 }
 
-/// Causes that were told.
+/// Causes that were logged.
 #[derive(Debug, Default)]
 pub(super) struct Repeats(HashMap<u64, Repeat>);
 
@@ -48,7 +48,7 @@ struct Repeat {
 }
 
 impl Repeats {
-    /// A warning or an error. Repeats of one that was told are kept back.
+    /// A warning or an error. Repeats of one that was logged are suppressed.
     pub(super) fn told(&mut self, line: Line, now: Instant) -> Told {
         let key = key(&line);
         if let Some(repeat) = self.0.get_mut(&key) {
@@ -68,7 +68,7 @@ impl Repeats {
         Told::New(Box::new(line))
     }
 
-    /// The counts that are due: the latest line of each cause, with how many there were. A cause without repeats is forgotten.
+    /// The counts that are due: the latest line of each cause, with how many there were. A cause without repeats is dropped.
     pub(super) fn due(&mut self, now: Instant) -> Vec<Line> {
         let mut counts = Vec::new();
         self.0.retain(|_, repeat| {
@@ -90,7 +90,7 @@ impl Repeats {
     }
 }
 
-/// What tells one cause from another.
+/// What distinguishes causes.
 fn key(line: &Line) -> u64 {
     let own = |name: &str| line.fields.get(name).map(Value::to_string);
     let around = |name: &str| {

@@ -122,7 +122,7 @@ fn an_outage_of_many_nodes_is_one_line_and_then_a_count() {
         "the pause grows"
     );
     assert_eq!(written(&log, other(), start + Duration::from_secs(180)).len(), 2);
-    // It is over, and forgotten after the pause.
+    // It is over, and dropped after the pause.
     assert_eq!(written(&log, other(), start + Duration::from_secs(420)).len(), 1);
     assert_eq!(written(&log, outage(), start + Duration::from_secs(421)).len(), 1);
 }

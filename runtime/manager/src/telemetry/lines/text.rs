@@ -65,7 +65,7 @@ fn fields(text: &mut String, fields: &Fields) {
     }
 }
 
-/// Without line breaks and other control characters, so that nobody's text begins a line or moves a terminal's cursor.
+/// Without line breaks and other control characters, so that no foreign text begins a line or moves a terminal's cursor.
 fn escaped(text: &mut String, value: &str, in_quotes: bool) {
     for letter in value.chars() {
         match letter {

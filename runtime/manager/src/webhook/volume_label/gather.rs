@@ -1,4 +1,4 @@
-//! Questions about volumes, gathered: many PersistentVolumes that are created at once cost one call of the provider.
+//! Batches look-ups of volumes: many PersistentVolumes created at once cost one call.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub type Labels = Result<BTreeMap<String, String>, String>;
 pub struct Source {
     /// The operator's name for it.
     pub name: String,
-    /// What is asked.
+    /// The query.
     pub cloud: Arc<dyn VolumeLabels>,
 }
 
@@ -33,12 +33,12 @@ struct Asked {
     answer: oneshot::Sender<Labels>,
 }
 
-/// Takes questions; clones ask the same providers.
+/// Takes queries; clones share the providers.
 #[derive(Clone)]
 pub struct Gatherer(mpsc::Sender<Asked>);
 
 impl Gatherer {
-    /// Asks these providers, in their order, on the runtime that this is called in.
+    /// Calls these providers, in their order, on the runtime that this is called in.
     pub fn start(sources: Vec<Source>) -> Self {
         let (sender, receiver) = mpsc::channel(WAITING);
         drop(tokio::spawn(gather(receiver, sources.into())));
@@ -92,7 +92,7 @@ async fn answer(batch: Vec<Asked>, sources: &[Source]) {
     }
 }
 
-/// What the providers say of each volume. One that the first does not know may be the next one's.
+/// The providers' answers for each volume. One that the first does not have may be the next one's.
 async fn look_up(volumes: &[InTreeVolume], sources: &[Source]) -> BTreeMap<InTreeVolume, Labels> {
     let (mut found, mut open) = (BTreeMap::new(), volumes.to_vec());
     for source in sources {
@@ -123,7 +123,7 @@ async fn look_up(volumes: &[InTreeVolume], sources: &[Source]) -> BTreeMap<InTre
                         found.insert(volume, answer);
                     }
                 }
-                // One odd volume costs no other: each half is asked about alone. Who has waited for too long is gone by then.
+                // One odd volume costs no other: each half is looked up alone. Who has waited for too long is gone by then.
                 Err(error) if error.is_about_items() && part.len() > 1 => {
                     let tail = part.split_off(part.len() / 2);
                     parts.extend([part, tail]);

@@ -1,5 +1,7 @@
-//! `persistent-volume-label`: a PersistentVolume whose source names a disk of a cloud gets the labels of that disk and the affinity that follows from them, and is
-//! refused when the cloud does not know the disk.
+//! Webhook `persistent-volume-label`: topology labels and affinity for in-tree PersistentVolumes.
+//!
+//! A PersistentVolume whose source names a disk of a cloud gets the labels of that disk and the affinity that follows from them, and is
+//! refused when the cloud does not have the disk.
 //!
 //! What upstream's admission plugin PersistentVolumeLabel did (`k8s.io/kubernetes` up to 1.30).
 
@@ -28,7 +30,7 @@ pub fn created(request: &Request<'_>) -> Result<Option<PersistentVolume>, String
     };
     let read = serde_json::from_str(object.get());
     read.map(Some)
-        .map_err(|error| format!("the object is no PersistentVolume: {error}"))
+        .map_err(|error| format!("the object is not a PersistentVolume: {error}"))
 }
 
 /// What becomes of it.

@@ -1,4 +1,4 @@
-//! The JSON patch that gives a PersistentVolume its labels, and the affinity that follows from them. Pure.
+//! JSON patch with a PersistentVolume's labels and the affinity that follows from them. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,10 +16,10 @@ const TERMS: usize = 256;
 /// The patch for these labels of the cloud; empty without labels. Every label is set, whatever the user wrote.
 ///
 /// Each label is a requirement of the Node, too. The terms of the affinity are alternatives, so each of them gets every requirement; but none is added when one of
-/// the keys is required already, since the user knows better then.
+/// the keys is required already, since the user has set it explicitly.
 ///
 /// # Errors
-/// When the value of a zone is no list of zones, or the affinity has more terms than any that somebody wrote.
+/// When the value of a zone is no list of zones, or the affinity has too many terms.
 pub fn patch(volume: &PersistentVolume, labels: &BTreeMap<String, String>) -> Result<Vec<Value>, String> {
     if labels.is_empty() {
         return Ok(Vec::new());

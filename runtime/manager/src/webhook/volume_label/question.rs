@@ -18,7 +18,7 @@ const PROVISIONED_BY: &str = "pv.kubernetes.io/provisioned-by";
 /// The id of a volume that is just being provisioned (`cloud-provider volume/constants.go`, `ProvisionedVolumeName`).
 const PLACEHOLDER: &str = "placeholder-for-provisioning";
 
-/// The longest id that a provider is asked about, in bytes; part of the contract.
+/// The longest id of a look-up, in bytes; part of the contract.
 const LONGEST_ID: usize = 1024;
 
 /// The longest value of a label, in bytes (`apimachinery pkg/util/validation`, `LabelValueMaxLength`). The API server looks after us.
@@ -33,7 +33,7 @@ pub enum Question {
     Trusted(BTreeMap<String, String>),
     /// The cloud has to say.
     Cloud(InTreeVolume),
-    /// It cannot be asked about, for this reason.
+    /// It cannot be looked up, for this reason.
     Wrong(String),
 }
 

@@ -1,4 +1,4 @@
-//! Which PersistentVolumes the cloud is asked about, and what becomes of them.
+//! Which PersistentVolumes are labelled, and how.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! How many Nodes are walked over, and that nobody gets an old list.
+//! How many Nodes are walked over, and that no reader gets a stale list.
 
 use serde_json::json;
 

@@ -125,7 +125,7 @@ fn odd_machines_cost_their_own_nodes_alone() {
         (1, "the provider id of node \"n1\" is empty"),
         (
             2,
-            "the InternalIP of node \"n2\" is \"203.0.113.300\", which is no IP address",
+            "the InternalIP of node \"n2\" is \"203.0.113.300\", which is not an IP address",
         ),
         (3, "the key of a label of node \"n3\" is empty"),
         (4, "the token of a pending answer has 5000 bytes, at most 4096 are kept"),
@@ -192,7 +192,7 @@ fn a_secret_in_any_name_of_a_machine_makes_the_answer_invalid() {
     }
     let mut quoted = machine();
     quoted.addresses.push(ip(SECRET));
-    assert!(problem(quoted).contains("is \"[secret token]\", which is no IP address"));
+    assert!(problem(quoted).contains("is \"[secret token]\", which is not an IP address"));
 }
 
 /// A failure as a guest says it.
@@ -428,7 +428,7 @@ fn odd_routes_are_left_out_and_the_others_used() {
     assert_eq!(listed.left_out, 7);
     assert_eq!(
         listed.first_problem.unwrap(),
-        "the destination of route \"r\" is \"10.0.0.0\", which is no CIDR"
+        "the destination of route \"r\" is \"10.0.0.0\", which is not a CIDR"
     );
 }
 

@@ -25,7 +25,7 @@ fn last_of_domain_and_search_counts() {
 }
 
 #[test]
-fn what_is_invalid_or_too_much_is_left_out_and_told() {
+fn invalid_and_excess_entries_are_dropped_and_reported() {
     let servers: String = (0..MAX_NAMESERVERS + 2)
         .map(|n| format!("nameserver 10.0.0.{n}\n"))
         .collect();

@@ -1,4 +1,4 @@
-//! `cloudwit provider conformance`: the promises of the contract, tried on a component and a cloud that may be written to.
+//! `cloudwit provider conformance`: tests the promises of the contract on a component and a cloud.
 //!
 //! ```text
 //!   trial          the provider, loaded with a wire that can fail, and the objects it is tried with
@@ -171,7 +171,7 @@ impl Prepared {
         let mut cassette = Cassette::read(file)?;
         let Some(recorded) = cassette.trial.take() else {
             bail!(
-                "{}: it is no recording of `provider conformance --record`; make the calls in it again with `provider replay`",
+                "{}: it is not a recording of `provider conformance --record`; make the calls in it again with `provider replay`",
                 file.display()
             );
         };
@@ -205,5 +205,5 @@ fn grant(url: &Url) -> anyhow::Result<HttpGrant> {
         "scheme": url.scheme(), "host": host, "port": url.port_or_known_default(), "allowLoopback": true,
         "methods": ["DELETE", "GET", "HEAD", "PATCH", "POST", "PUT"],
     });
-    serde_json::from_value(grant).context("--stand-in: this is no http or https URL")
+    serde_json::from_value(grant).context("--stand-in: this is not an http or https URL")
 }

@@ -50,7 +50,7 @@ impl Promise {
         }
     }
 
-    /// The answer; the error is told as broken.
+    /// The answer; the error is reported as broken.
     pub fn answered<T>(&mut self, answer: Result<T, impl std::fmt::Display>) -> Option<T> {
         answer.map_err(|error| self.broken.push(error.to_string())).ok()
     }

@@ -1,4 +1,4 @@
-//! `tagging`: set twice, taken off twice; one machine that cannot have them costs no other; a cloud that fails is no success.
+//! Conformance of `tagging`: idempotence, failures of single machines, a failing cloud.
 
 use cloudwit_model::{Cloud as _, NodeRef, TagChange, Tags};
 

@@ -102,7 +102,7 @@ impl Trial {
         })
     }
 
-    /// The same provider loaded anew: it remembers nothing.
+    /// The same provider loaded anew: it keeps nothing.
     pub async fn anew(&self) -> anyhow::Result<Provider> {
         self.loader.load(&self.source, &self.nodes, &self.service).await
     }

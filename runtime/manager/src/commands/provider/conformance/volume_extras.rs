@@ -163,7 +163,7 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
 
     let mut promise = Promise::of(
         PART,
-        "it is listed with its volume, and get has the order of the question",
+        "it is listed with its volume, and get has the order of the request",
     );
     let page = promise.answered(provider.list_snapshots(Some(&made.id), None, 10).await);
     let is_listed = page

@@ -62,9 +62,9 @@ async fn describe(trial: &Trial, report: &mut Report) -> Option<VolumeDriver> {
     first
 }
 
-/// The machines as the plugins on them have to know them.
+/// The machines for the plugins on them.
 async fn nodes(trial: &Trial, driver: &VolumeDriver, report: &mut Report) -> Vec<VolumeNode> {
-    let text = "nodes has the order of the question, each with its place, and an unknown one fails alone";
+    let text = "nodes has the order of the request, each with its place, and an unknown one fails alone";
     let mut promise = Promise::of(PART, text);
     let stranger = NodeRef {
         name: "conformance-no-such-machine".into(),
@@ -268,7 +268,7 @@ impl VolumeTrial<'_> {
 
         let mut promise = Promise::of(
             PART,
-            "attach has the order of the question, and a volume that does not exist fails alone",
+            "attach has the order of the request, and a volume that does not exist fails alone",
         );
         let many = [FOREIGN, id].map(|volume| self.attachment(volume, node, false, None));
         if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&many).await) {

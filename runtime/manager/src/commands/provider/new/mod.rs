@@ -78,7 +78,7 @@ pub fn run(args: NewArgs) -> anyhow::Result<ExitCode> {
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(&args.name));
     let mut mistakes = Vec::new();
     mistakes.extend(mistake_of_name(&args.name));
-    // A folder that is named after a wrong name is not looked at.
+    // A folder that is named after a wrong name is not checked.
     if args.out.is_some() || mistakes.is_empty() {
         mistakes.extend(mistake_of_folder(&out));
     }

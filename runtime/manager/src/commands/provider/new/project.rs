@@ -43,7 +43,7 @@ impl Project {
         for (path, content) in files_of(template, &PathBuf::from(folder))? {
             let path = path.to_str().and_then(|path| path.strip_suffix(ENDING));
             let path = path.with_context(|| format!("a file of the template {folder} does not end in {ENDING}"))?;
-            let text = std::str::from_utf8(content).with_context(|| format!("{path} of {folder} is no text"))?;
+            let text = std::str::from_utf8(content).with_context(|| format!("{path} of {folder} is not UTF-8 text"))?;
             let filled = filler.fill(text);
             if placeholder_left(&filled) {
                 bail!("{path} of the template {folder} has a placeholder that is not known");
