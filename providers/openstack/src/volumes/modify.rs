@@ -105,8 +105,10 @@ impl OpenStack {
             .post(Endpoint::BlockStorage, &format!("{}/action", volume_path(&disk.id)));
         let sent = call.body(Object::new().object("os-retype", new)).send();
         sent.map(drop).map_err(|failure| match failure.kind {
-            // No such type, or it cannot be that of an attached volume: Cinder says which.
-            FailureKind::Invalid => Failure::invalid(format!("parameter {TYPE} is \"{kind}\"; {}", failure.message)),
+            // No such type (the volume was there a moment ago), or it cannot be that of an attached volume: Cinder says which.
+            FailureKind::Invalid | FailureKind::NotFound => {
+                Failure::invalid(format!("parameter {TYPE} is \"{kind}\"; {}", failure.message))
+            }
             _ => failure,
         })
     }

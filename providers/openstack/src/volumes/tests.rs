@@ -474,6 +474,11 @@ fn type_of_an_attributes_class_is_set_and_changes() {
     let given_up = cloud.provider().modify_volume(&volume_id(), &faster, Some(&asked));
     assert_eq!(kind(given_up), FailureKind::FailedPrecondition);
     assert_eq!(cloud.sent("POST", "/action").len(), 1);
+    let missing = stage("")
+        .always("GET", "/volumes/", || answer(volumes_file!("volume")))
+        .always("POST", "/action", || answer(volumes_file!("type_not_found")));
+    let refused = missing.provider().modify_volume(&volume_id(), &faster, None);
+    assert_eq!(kind(refused), FailureKind::Invalid);
     let wrong = [Pair::new("iops", "3000")];
     assert_eq!(
         kind(cloud.provider().modify_volume(&volume_id(), &wrong, None)),
