@@ -142,7 +142,7 @@ fn provided_ip_not_in_cloud_is_an_error_naming_both() {
     let error = prefer_provided(&list("I 10.1.1.1, E 55.55.55.55"), "10.2.2.2").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the annotation alpha.kubernetes.io/provided-node-ip names the address 10.2.2.2 (annotation alpha.kubernetes.io/provided-node-ip), which the \
+        "the annotation alpha.kubernetes.io/provided-node-ip names the address 10.2.2.2, which the \
          cloud does not list for this machine; it lists InternalIP 10.1.1.1, ExternalIP 55.55.55.55"
     );
     // dual request, single-stack cloud
