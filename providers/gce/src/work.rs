@@ -3,8 +3,13 @@
 //! Changes that do not need each other are sent together; then the call ends with `pending`, and its token has the operations. The next call asks for
 //! them, and plans anew from what the cloud shows.
 //!
+//! What was read is in the state for the call that has the token, so nothing is read again but what was changed since.
+//!
 //! A Service that changes meanwhile has no token any more. Its operations are known from the state then: a static address whose release has begun still looks
 //! as if it held the address of a rule.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::reconcile::{Change, Steps};
@@ -23,19 +28,44 @@ struct Token {
     operations: Vec<String>,
 }
 
+/// What was read, by path, and since when: seconds since 1970.
+#[derive(Serialize, Deserialize)]
+struct Seen {
+    since: u64,
+    /// Which kind the forwarding rule was of when its deletion began.
+    internal: Option<bool>,
+    found: BTreeMap<String, Option<Value>>,
+}
+
+impl Seen {
+    fn from(since: u64) -> Self {
+        Self {
+            since,
+            internal: None,
+            found: BTreeMap::new(),
+        }
+    }
+}
+
 /// Changes of one load balancer.
 pub struct Work<'a> {
     api: &'a Api,
     context: Context,
     steps: Steps,
     running: Vec<String>,
+    seen: Seen,
+    /// Paths at which a change has begun in this call.
+    begun: Vec<String>,
 }
 
 /// Most operations that are remembered: each is some hundred bytes of a token.
 const OPERATIONS: usize = 24;
 
 /// Operations are not waited for longer by a call without their token.
-const REMEMBERED: Keep = Keep::at_most(std::time::Duration::from_secs(600));
+const REMEMBERED: Keep = Keep::at_most(Duration::from_secs(600));
+
+/// How long what was read counts.
+const SEEN: Duration = Duration::from_secs(120);
 
 impl<'a> Work<'a> {
     /// Goes on where the call with this token ended, once its operations are done.
@@ -49,20 +79,32 @@ impl<'a> Work<'a> {
             context,
             steps: Steps::new(id),
             running: Vec::new(),
+            seen: Seen::from(context.now()),
+            begun: Vec::new(),
         };
+        // For one call: after a failure everything is read.
+        let seen = context.state().get::<Seen>(&work.key("seen"));
+        context.state().remove(&work.key("seen"));
         let Some(former) = former.filter(|former| former.steps.id() == id) else {
             work.wait_for_earlier()?;
             return Ok(work);
         };
+        let recent = |seen: &Seen| context.now() < seen.since.saturating_add(SEEN.as_secs());
+        let mut seen = seen.map(|stored| stored.value).filter(recent);
         for operation in &former.operations {
             match Operation::look(api, operation) {
                 Ok(running) => work.running.extend(running),
-                // Somebody else was faster: what there is now is seen below.
-                Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::AlreadyExists) => {}
+                // Somebody else was faster: what there is now is read below.
+                Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::AlreadyExists) => {
+                    seen = None
+                }
                 Err(failure) => return Err(failure),
             }
         }
         work.steps = former.steps;
+        if let Some(seen) = seen {
+            work.seen = seen;
+        }
         work.settle()?;
         work.steps = Steps::continued(Some(&work.steps), id);
         work.forget();
@@ -71,7 +113,7 @@ impl<'a> Work<'a> {
 
     /// Waits for the operations of an earlier call; what came of them is seen in the cloud.
     fn wait_for_earlier(&mut self) -> Result<(), Failure> {
-        let earlier = self.context.state().get::<Vec<String>>(&self.key());
+        let earlier = self.context.state().get::<Vec<String>>(&self.key("operations"));
         for operation in earlier.map(|stored| stored.value).unwrap_or_default() {
             if let Ok(running) = Operation::look(self.api, &operation) {
                 self.running.extend(running);
@@ -82,25 +124,64 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn key(&self) -> String {
-        format!("balancers/{}/operations", self.steps.id())
+    fn key(&self, what: &str) -> String {
+        format!("balancers/{}/{what}", self.steps.id())
     }
 
     fn remember(&self) {
+        let state = self.context.state();
         if !self.running.is_empty() {
-            self.context.state().put(&self.key(), &self.running, REMEMBERED);
+            state.put(&self.key("operations"), &self.running, REMEMBERED);
         }
+        state.put(&self.key("seen"), &self.seen, Keep::at_most(SEEN));
     }
 
     fn forget(&self) {
-        self.context.state().remove(&self.key());
+        self.context.state().remove(&self.key("operations"));
     }
 
-    /// Makes a change, unless it was made already: POST to what exists, DELETE of what does not.
+    /// What is at this path, as this call or the one before it has read it.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn find(&mut self, path: &str) -> Result<Option<Value>, Failure> {
+        if let Some(found) = self.seen.found.get(path) {
+            return Ok(found.clone());
+        }
+        let found = self.api.find(path)?;
+        // Where a change goes on it says nothing for later.
+        if !self.begun.iter().any(|begun| begun == path) {
+            self.seen.found.insert(path.into(), found.clone());
+        }
+        Ok(found)
+    }
+
+    /// Whether the forwarding rule is, or was when its deletion began, of an internal load balancer.
+    pub fn internal(&self) -> Option<bool> {
+        self.seen.internal
+    }
+
+    /// Deletes a load balancer of this kind; none where more may be left than such a one has.
+    pub fn set_internal(&mut self, internal: Option<bool>) {
+        self.seen.internal = internal;
+    }
+
+    /// Whether there may be something at this path. Parts of a load balancer whose rule was seen are not looked for before they are deleted.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn may_have(&mut self, path: &str) -> Result<bool, Failure> {
+        if self.seen.internal.is_some() && !self.seen.found.contains_key(path) {
+            return Ok(true);
+        }
+        Ok(self.find(path)?.is_some())
+    }
+
+    /// Makes a change, unless it was made already: POST to what exists, DELETE of what does not. Tells whether it was made.
     ///
     /// # Errors
     /// As [`Steps::make`].
-    pub fn change(&mut self, method: &'static str, path: &str, body: Option<&Value>) -> Result<(), Failure> {
+    pub fn change(&mut self, method: &'static str, path: &str, body: Option<&Value>) -> Result<bool, Failure> {
         let text = match body {
             Some(body) => format!("{method} {path} {body}"),
             None => format!("{method} {path}"),
@@ -112,12 +193,18 @@ impl<'a> Work<'a> {
     ///
     /// # Errors
     /// As [`change`](Self::change).
-    pub fn delete_seen(&mut self, path: &str, seen: &Value) -> Result<(), Failure> {
+    pub fn delete_seen(&mut self, path: &str, seen: &Value) -> Result<bool, Failure> {
         let text = format!("DELETE {path} {}", resource::text(seen, "id"));
         self.change_as(&text, "DELETE", path, None)
     }
 
-    fn change_as(&mut self, text: &str, method: &'static str, path: &str, body: Option<&Value>) -> Result<(), Failure> {
+    fn change_as(
+        &mut self,
+        text: &str,
+        method: &'static str,
+        path: &str,
+        body: Option<&Value>,
+    ) -> Result<bool, Failure> {
         if self.running.len() >= OPERATIONS {
             self.settle()?;
         }
@@ -130,30 +217,46 @@ impl<'a> Work<'a> {
         let made = self
             .steps
             .make(&self.context, &change, || self.api.change(method, path, body));
-        match made {
-            Ok(None) => {}
-            Ok(Some(operation)) => self.running.extend(operation.running()?),
-            Err(failure) => return Err(self.with_token(failure)),
+        let begun = match made {
+            Ok(begun) => begun,
+            Err(failure) => {
+                if failure.kind != FailureKind::FailedPrecondition {
+                    self.seen = Seen::from(self.context.now());
+                }
+                return Err(self.with_token(failure));
+            }
+        };
+        let changed = subject(method, path, body);
+        self.seen.found.remove(&changed);
+        let made = begun.is_some();
+        if method == "DELETE" {
+            self.seen.found.insert(changed.clone(), None);
+        } else if made && is_as_sent(method, path) {
+            self.seen.found.insert(changed.clone(), body.cloned());
         }
-        Ok(())
+        if let Some(running) = begun.map(|operation| operation.running()).transpose()?.flatten() {
+            self.begun.push(changed);
+            self.running.push(running);
+        }
+        Ok(made)
     }
 
     /// Makes something: `collection` and a body with its name.
     ///
     /// # Errors
     /// As [`change`](Self::change).
-    pub fn create(&mut self, collection: &str, body: &Value) -> Result<(), Failure> {
+    pub fn create(&mut self, collection: &str, body: &Value) -> Result<bool, Failure> {
         self.change("POST", collection, Some(body))
     }
 
-    /// Deletes something that others may use too: if they do, it stays.
+    /// Deletes something that others may use too: if they do, it stays, and the answer is none. Else whether it was there.
     ///
     /// # Errors
     /// As [`change`](Self::change).
-    pub fn delete_unused(&mut self, path: &str) -> Result<(), Failure> {
+    pub fn delete_unused(&mut self, path: &str) -> Result<Option<bool>, Failure> {
         match self.change("DELETE", path, None) {
-            Err(failure) if failure.kind == FailureKind::FailedPrecondition => Ok(()),
-            result => result,
+            Err(failure) if failure.kind == FailureKind::FailedPrecondition => Ok(None),
+            result => result.map(Some),
         }
     }
 
@@ -201,4 +304,25 @@ impl<'a> Work<'a> {
             ..failure
         }
     }
+}
+
+/// The path of what a request changes.
+fn subject(method: &str, path: &str, body: Option<&Value>) -> String {
+    let made = body.map_or("", |body| resource::text(body, "name"));
+    match (method, made) {
+        // A verb, such as `addInstance`.
+        ("POST", "") => path.rsplit_once('/').map_or(path, |(subject, _)| subject).into(),
+        ("POST", name) => format!("{path}/{name}"),
+        _ => path.into(),
+    }
+}
+
+/// Whether what is made is what was sent: to a rule or an address the cloud gives its IP address.
+fn is_as_sent(method: &str, path: &str) -> bool {
+    let collection = path.rsplit('/').next().unwrap_or_default();
+    method == "POST"
+        && matches!(
+            collection,
+            "firewalls" | "targetPools" | "httpHealthChecks" | "healthChecks"
+        )
 }

@@ -1,14 +1,14 @@
 //! External load balancers: a forwarding rule to a target pool.
 //!
-//! Neither can be edited, so a change deletes the rule and makes it anew. Meanwhile its address is held by a static one under the load balancer's name, which
-//! is released when the rule has it: static addresses are few (7 in a region by default).
+//! The address comes with the rule. Neither can be edited, so a change deletes the rule and makes it anew. Meanwhile its address is held by a static one under
+//! the load balancer's name, which is released when the rule has it: static addresses are few (7 in a region by default).
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::serde_json::{Value, json};
 
 use super::parts::collection;
 use super::wanted::Wanted;
-use super::{Task, is_of_backend_controller, names};
+use super::{Task, is_internal, is_of_backend_controller, names};
 use crate::links;
 use crate::resource::{is_right, text, texts};
 use crate::work::Work;
@@ -20,7 +20,7 @@ const MEMBERS: usize = 1000;
 impl Task<'_> {
     /// Goes a step on. Gives the address when all is right, but for members that are being changed.
     pub(super) fn external(&self, wanted: &Wanted<'_>, work: &mut Work<'_>) -> Result<Option<String>, Failure> {
-        let rule = self.rule()?;
+        let rule = work.find(&self.rule_path())?;
         if let Some(rule) = &rule {
             if is_of_backend_controller(rule) {
                 let text = format!(
@@ -29,7 +29,7 @@ impl Task<'_> {
                 );
                 return Err(Failure::implemented_elsewhere(text));
             }
-            if text(rule, "loadBalancingScheme") == "INTERNAL" {
+            if is_internal(rule) {
                 self.delete_all(work)?;
                 return Ok(None);
             }
@@ -40,7 +40,7 @@ impl Task<'_> {
         }
         let (check, port, path) = wanted.check(&self.cluster_id);
         let pool_path = self.place.regional("targetPools", &self.name);
-        let pool = self.gce.api.find(&pool_path)?;
+        let pool = work.find(&pool_path)?;
         let pool_body = json!({
             "name": self.name, "description": names::description(self.service, None), "sessionAffinity": wanted.affinity(),
             "healthChecks": [self.link(&self.place.global("httpHealthChecks", &check))],
@@ -54,17 +54,21 @@ impl Task<'_> {
         }
         let pool_right = pool.as_ref().is_some_and(|seen| is_pool_right(&pool_body, seen));
         let complete = pool_right && rule.as_ref().is_some_and(|seen| is_right(&rule_body, seen));
-        let held = self.held()?;
+        let held = self.held(work)?;
         let ip = match (&rule, complete) {
-            (Some(rule), true) => text(rule, "IPAddress").to_owned(),
+            (Some(rule), true) => Some(text(rule, "IPAddress").to_owned()),
+            // The rule will have one.
+            (None, _) if wanted.ip.is_none() && held.is_none() => None,
             _ => match self.hold(wanted, work, rule.as_ref(), held.as_ref())? {
-                Some(ip) => ip,
+                Some(ip) => Some(ip),
                 None => return Ok(None),
             },
         };
-        let mut changed = self.firewall(work, wanted, &ip)?;
-        changed |= self.check(work, "httpHealthChecks", (&check, port, path))?;
-        changed |= self.check_firewall(work, wanted, &names::external_check_firewall(&check), port)?;
+        let mut changed = self.check(work, "httpHealthChecks", (&check, port, path))?;
+        if let Some(ip) = &ip {
+            changed |= self.firewall(work, wanted, ip)?;
+            changed |= self.check_firewall(work, wanted, &names::external_check_firewall(&check), port)?;
+        }
         if rule.is_some() && !complete {
             work.change("DELETE", &self.rule_path(), None)?;
             changed = true;
@@ -88,9 +92,13 @@ impl Task<'_> {
             return Ok(None);
         }
         if rule.is_none() {
-            rule_body["IPAddress"] = ip.into();
+            if self.remove_checks(work, wanted, "httpHealthChecks")? {
+                return Ok(None);
+            }
+            if let Some(ip) = ip {
+                rule_body["IPAddress"] = ip.into();
+            }
             work.create(collection(&self.rule_path()), &rule_body)?;
-            self.remove_checks(work, wanted, "httpHealthChecks")?;
             return Ok(None);
         }
         self.members(wanted, work, &pool)?;
@@ -98,7 +106,7 @@ impl Task<'_> {
             // The address stays the rule's, as an ephemeral one.
             work.delete_seen(&self.held_path(), held)?;
         }
-        Ok(Some(ip))
+        Ok(ip)
     }
 
     /// The address for a rule that is to be made: reserved, so that it cannot get lost. None while that is being done.
@@ -163,7 +171,7 @@ impl Task<'_> {
         rule: &Value,
     ) -> Result<bool, Failure> {
         let path = self.place.regional("targetPools", &self.name);
-        let Some(pool) = self.gce.api.find(&path)? else {
+        let Some(pool) = work.find(&path)? else {
             return Err(Failure::not_found(format!("the target pool {} is gone", self.name)));
         };
         let mut changed = false;

@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::serde_json::{Value, json};
 
 use super::parts::collection;
 use super::wanted::Wanted;
-use super::{Task, names};
+use super::{Task, is_internal, names};
 use crate::config::given;
 use crate::resource::{is_right, text};
 use crate::work::Work;
@@ -16,11 +16,8 @@ const PORTS: usize = 5;
 impl Task<'_> {
     /// Goes a step on. Gives the address when all is right.
     pub(super) fn internal(&self, wanted: &Wanted<'_>, work: &mut Work<'_>) -> Result<Option<String>, Failure> {
-        let rule = self.rule()?;
-        if rule
-            .as_ref()
-            .is_some_and(|rule| text(rule, "loadBalancingScheme") != "INTERNAL")
-        {
+        let rule = work.find(&self.rule_path())?;
+        if rule.as_ref().is_some_and(|rule| !is_internal(rule)) {
             self.delete_all(work)?;
             return Ok(None);
         }
@@ -32,15 +29,17 @@ impl Task<'_> {
         let rule_right = rule
             .as_ref()
             .is_some_and(|seen| is_right(&self.compared(wanted, &body), seen));
-        let held = self.held()?;
+        let held = self.held(work)?;
         let ip = match (&rule, rule_right) {
-            (Some(rule), true) => text(rule, "IPAddress").to_owned(),
+            (Some(rule), true) => Some(text(rule, "IPAddress").to_owned()),
+            // The rule will have one.
+            (None, _) if wanted.ip.is_none() && held.is_none() => None,
             _ => match self.hold_internal(wanted, work, rule.as_ref(), held.as_ref())? {
-                Some(ip) => ip,
+                Some(ip) => Some(ip),
                 None => return Ok(None),
             },
         };
-        let mut changed = self.around(wanted, work, &ip)?;
+        let mut changed = self.around(wanted, work, ip.as_deref())?;
         let (groups, made) = self.groups(wanted, work)?;
         changed |= made;
         // A backend service that a rule of another protocol uses cannot be changed.
@@ -52,16 +51,20 @@ impl Task<'_> {
             return Ok(None);
         }
         if rule.is_none() {
+            if self.remove_checks(work, wanted, "healthChecks")? {
+                return Ok(None);
+            }
             let mut body = body;
-            body["IPAddress"] = ip.into();
+            if let Some(ip) = ip {
+                body["IPAddress"] = ip.into();
+            }
             work.create(collection(&self.rule_path()), &body)?;
-            self.remove_checks(work, wanted, "healthChecks")?;
             return Ok(None);
         }
         if let Some(held) = &held {
             work.delete_seen(&self.held_path(), held)?;
         }
-        Ok(Some(ip))
+        Ok(ip)
     }
 
     /// Only what follows from the targets.
@@ -73,19 +76,21 @@ impl Task<'_> {
     ) -> Result<bool, Failure> {
         let mut changed = false;
         if self.gce.config.global.node_tags.is_empty() {
-            changed |= self.around(wanted, work, text(rule, "IPAddress"))?;
+            changed |= self.around(wanted, work, Some(text(rule, "IPAddress")))?;
         }
         let (groups, made) = self.groups(wanted, work)?;
         // A group that is being made cannot be a backend yet.
         Ok(changed | made || self.backend(wanted, work, &groups)?)
     }
 
-    /// Firewall rules and health check.
-    fn around(&self, wanted: &Wanted<'_>, work: &mut Work<'_>, ip: &str) -> Result<bool, Failure> {
+    /// Health check, and firewall rules once there is an address.
+    fn around(&self, wanted: &Wanted<'_>, work: &mut Work<'_>, ip: Option<&str>) -> Result<bool, Failure> {
         let (check, port, path) = wanted.check(&self.cluster_id);
-        let mut changed = self.firewall(work, wanted, ip)?;
-        changed |= self.check(work, "healthChecks", (&check, port, path))?;
-        changed |= self.check_firewall(work, wanted, &names::internal_check_firewall(&check), port)?;
+        let mut changed = self.check(work, "healthChecks", (&check, port, path))?;
+        if let Some(ip) = ip {
+            changed |= self.firewall(work, wanted, ip)?;
+            changed |= self.check_firewall(work, wanted, &names::internal_check_firewall(&check), port)?;
+        }
         Ok(changed)
     }
 

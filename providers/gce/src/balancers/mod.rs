@@ -2,14 +2,15 @@
 //!
 //! ```text
 //!   annotations.rs -> wanted.rs       what the Service wants
-//!   external.rs                       address -> firewall rules, health check -> target pool -> forwarding rule
-//!   internal.rs, groups.rs            address -> firewall rules, health check, instance groups -> backend service -> forwarding rule
+//!   external.rs                       health check -> target pool -> forwarding rule -> firewall rules
+//!   internal.rs, groups.rs            health check, instance groups -> backend service -> forwarding rule -> firewall rules
 //!   parts.rs, tags.rs                 what both have
 //!   deletion.rs                       the other way round
 //! ```
 //!
 //! Each looks at the cloud, makes the changes that need no others before them, and is asked again when their operations are done (`work.rs`). The
-//! forwarding rule comes last and goes first: where there is one, the rest is there.
+//! address comes with the forwarding rule, and firewall rules name it. A rule that is made anew keeps its address, so there they come before it. When deleted,
+//! the rule goes first.
 
 pub mod annotations;
 mod deletion;
@@ -40,7 +41,7 @@ const SOON: Duration = Duration::from_secs(1);
 impl LoadBalancers for Gce {
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure> {
         let task = Task::new(self, service)?;
-        if let Some(rule) = task.rule()? {
+        if let Some(rule) = self.api.find(&task.rule_path())? {
             let ours = !is_of_backend_controller(&rule);
             return Ok(ours.then(|| Balancer::at(vec![Ingress::ip(text(&rule, "IPAddress"))])));
         }
@@ -92,13 +93,16 @@ impl LoadBalancers for Gce {
         let task = Task::new(self, service)?;
         let mut work = Work::continued(&self.api, self.context, &task.name, token)?;
         loop {
-            let Some(rule) = task.rule()?.filter(|rule| !is_of_backend_controller(rule)) else {
+            let Some(rule) = work
+                .find(&task.rule_path())?
+                .filter(|rule| !is_of_backend_controller(rule))
+            else {
                 return Err(Failure::not_found(format!(
                     "Service {} has no load balancer",
                     service.name
                 )));
             };
-            let changed = if text(&rule, "loadBalancingScheme") == "INTERNAL" {
+            let changed = if is_internal(&rule) {
                 task.update_internal(&wanted, &mut work, &rule)?
             } else {
                 task.update_external(&wanted, &mut work, &rule)?
@@ -138,8 +142,11 @@ impl LoadBalancers for Gce {
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
         let task = Task::new(self, service)?;
         let mut work = Work::continued(&self.api, self.context, &task.name, token)?;
-        if task.rule()?.is_some_and(|rule| is_of_backend_controller(&rule)) {
-            return Ok(Vec::new());
+        if let Some(rule) = work.find(&task.rule_path())? {
+            if is_of_backend_controller(&rule) {
+                return Ok(Vec::new());
+            }
+            work.set_internal(Some(is_internal(&rule)));
         }
         while task.delete_all(&mut work)? {
             work.settle()?;
@@ -176,19 +183,19 @@ impl<'a> Task<'a> {
         self.place.regional("forwardingRules", &self.name)
     }
 
-    fn rule(&self) -> Result<Option<Value>, Failure> {
-        self.gce.api.find(&self.rule_path())
-    }
-
     /// A whole URL, as bodies of requests name things.
     fn link(&self, path: &str) -> String {
         self.gce.api.link(path)
     }
 }
 
+fn is_internal(rule: &Value) -> bool {
+    text(rule, "loadBalancingScheme") == "INTERNAL"
+}
+
 /// External rules with a backend service are made by GKE's other controller.
 fn is_of_backend_controller(rule: &Value) -> bool {
-    text(rule, "loadBalancingScheme") != "INTERNAL" && !text(rule, "backendService").is_empty()
+    !is_internal(rule) && !text(rule, "backendService").is_empty()
 }
 
 #[cfg(test)]

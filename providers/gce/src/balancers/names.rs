@@ -74,6 +74,11 @@ pub fn description(service: &Service, ip: Option<&str>) -> String {
     }
 }
 
+/// Key of the state while a deletion takes away what load balancers with this kind of check share.
+pub fn deleted_check(kind: &str) -> String {
+    format!("balancers/{kind}/deleted")
+}
+
 #[cfg(test)]
 mod tests {
     use cloudwit_guest_sdk::testing::FakeHost;

@@ -11,6 +11,30 @@ use crate::work::Work;
 /// Of every firewall rule.
 const PRIORITY: u32 = 1000;
 
+/// What load balancers of one kind are made of.
+pub(super) struct Kind {
+    /// Collection of what the forwarding rule leads to.
+    pub target: &'static str,
+    /// Collection of health checks.
+    pub check: &'static str,
+    /// Name of the firewall rule that lets the probes of a check in.
+    pub firewall: fn(&str) -> String,
+}
+
+/// External ones, internal ones.
+pub(super) const KINDS: [Kind; 2] = [
+    Kind {
+        target: "targetPools",
+        check: "httpHealthChecks",
+        firewall: names::external_check_firewall,
+    },
+    Kind {
+        target: "backendServices",
+        check: "healthChecks",
+        firewall: names::internal_check_firewall,
+    },
+];
+
 /// Seconds between probes, seconds until one fails, good and bad ones in a row. Larger values that somebody has set are kept.
 const NUMBERS: [(&str, u64); 4] = [
     ("checkIntervalSec", 8),
@@ -28,7 +52,7 @@ impl Task<'_> {
         body: &Value,
         how: &'static str,
     ) -> Result<bool, Failure> {
-        let seen = self.gce.api.find(path)?;
+        let seen = work.find(path)?;
         self.put_known(work, path, seen.as_ref(), body, how)
     }
 
@@ -45,13 +69,13 @@ impl Task<'_> {
             Some(seen) if how == "PUT" => work.change(how, path, Some(&merged(seen, body)))?,
             Some(_) => work.change(how, path, Some(body))?,
             None => work.create(collection(path), body)?,
-        }
+        };
         Ok(true)
     }
 
     /// Deletes a resource. Tells whether there was one.
     pub(super) fn remove(&self, work: &mut Work<'_>, path: &str) -> Result<bool, Failure> {
-        let there = self.gce.api.find(path)?.is_some();
+        let there = work.find(path)?.is_some();
         if there {
             work.change("DELETE", path, None)?;
         }
@@ -109,7 +133,7 @@ impl Task<'_> {
         let body = whole(body);
         let path = self.place.of_network("firewalls", text(&body, "name"));
         let put = |work: &mut Work<'_>| {
-            let seen = self.gce.api.find(&path)?;
+            let seen = work.find(&path)?;
             if let (Some(seen), Some(other)) = (&seen, other)
                 && is_right(&whole(other), seen)
             {
@@ -162,7 +186,7 @@ impl Task<'_> {
         (name, port, path): (&str, u16, &str),
     ) -> Result<bool, Failure> {
         let resource = self.place.global(collection, name);
-        let known = self.gce.api.find(&resource)?;
+        let known = work.find(&resource)?;
         let probe = json!({ "port": port, "requestPath": path });
         let mut body = match collection {
             "healthChecks" => json!({ "type": "HTTP", "httpHealthCheck": probe }),
@@ -176,27 +200,35 @@ impl Task<'_> {
         if name == self.name {
             body["description"] = names::description(self.service, None).into();
         }
+        if known.is_none() {
+            self.gce.context.state().remove(&names::deleted_check(collection));
+        }
         self.put_known(work, &resource, known.as_ref(), &body, "PUT")
     }
 
-    /// Checks of the Service's own that it does not need, of this kind or the other, with their firewall rules.
-    pub(super) fn remove_checks(&self, work: &mut Work<'_>, wanted: &Wanted<'_>, kind: &str) -> Result<(), Failure> {
-        let kinds = [
-            ("httpHealthChecks", names::external_check_firewall(&self.name)),
-            ("healthChecks", names::internal_check_firewall(&self.name)),
-        ];
-        for (collection, firewall) in kinds {
-            let needed = collection == kind && wanted.own_check().is_some();
-            if !needed && self.remove(work, &self.place.global(collection, &self.name))? {
-                self.remove(work, &self.place.of_network("firewalls", &firewall))?;
+    /// Deletes checks of the Service's own that it does not need, of this kind or the other. Tells whether there was one.
+    pub(super) fn remove_checks(&self, work: &mut Work<'_>, wanted: &Wanted<'_>, kind: &str) -> Result<bool, Failure> {
+        let mut gone = false;
+        for one in &KINDS {
+            if one.check != kind || wanted.own_check().is_none() {
+                gone |= self.remove_check(work, one)?;
             }
         }
-        Ok(())
+        Ok(gone)
+    }
+
+    /// Deletes the Service's own check with its firewall rule, which is looked for where there is a check, so it goes first.
+    pub(super) fn remove_check(&self, work: &mut Work<'_>, kind: &Kind) -> Result<bool, Failure> {
+        let check = self.place.global(kind.check, &self.name);
+        if work.find(&check)?.is_none() {
+            return Ok(false);
+        }
+        Ok(self.remove_firewall(work, &(kind.firewall)(&self.name))? || self.remove(work, &check)?)
     }
 
     /// The address that is held under the load balancer's name while its forwarding rule is away.
-    pub(super) fn held(&self) -> Result<Option<Value>, Failure> {
-        self.gce.api.find(&self.held_path())
+    pub(super) fn held(&self, work: &mut Work<'_>) -> Result<Option<Value>, Failure> {
+        work.find(&self.held_path())
     }
 
     pub(super) fn held_path(&self) -> String {

@@ -12,6 +12,10 @@ use super::*;
 const API: &str = "https://gce.test/compute/v1";
 /// Where the operation is while addresses are released slowly.
 const SLOW: &str = "projects/p/regions/us-central1/operations/op-1";
+/// With this in the world, changes are operations.
+const OPERATIONS: &str = "operations";
+/// With this in the world, no forwarding rule can be made.
+const FAULT: &str = "fault";
 const NAME: &str = "a1bf6e8a36f0a4d3e9a3c00000000000";
 
 /// What there is, by path.
@@ -46,20 +50,22 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest) -> FakeAns
         .to_owned();
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     match request.method.as_str() {
+        "GET" if path.ends_with("/aggregated/instanceGroups") => FakeAnswer::json(200, &json!({})),
         "GET" if path.ends_with("/addresses") => FakeAnswer::json(200, &json!({})),
         "GET" => match world.get(&path) {
             Some(found) => FakeAnswer::json(200, found),
-            None => FakeAnswer::json(
-                404,
-                &json!({ "error": { "message": "no", "errors": [{ "reason": "notFound" }] } }),
-            ),
+            None => refusal(404, "notFound"),
         },
         // It goes on until the operation is done.
-        "DELETE" if path.contains("/addresses/") && world.contains_key(SLOW) => FakeAnswer::json(200, &world[SLOW]),
-        "DELETE" => {
-            world.remove(&path);
-            FakeAnswer::json(200, &json!({ "status": "DONE" }))
+        "DELETE" if path.contains("/addresses/") && world.contains_key(SLOW) && !world.contains_key(OPERATIONS) => {
+            FakeAnswer::json(200, &world[SLOW])
         }
+        "DELETE" if is_used(world, &path) => refusal(400, "resourceInUseByAnotherResource"),
+        "DELETE" => match world.remove(&path) {
+            Some(_) => operation(world),
+            None => refusal(404, "notFound"),
+        },
+        "POST" if path.ends_with("forwardingRules") && world.contains_key(FAULT) => refusal(503, "backendError"),
         "POST" => {
             let mut made = body;
             if path.ends_with("addresses") {
@@ -68,14 +74,37 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest) -> FakeAns
                     made["address"] = "192.0.2.1".into();
                 }
             }
+            if path.ends_with("forwardingRules") && made.get("IPAddress").is_none() {
+                made["IPAddress"] = "192.0.2.1".into();
+            }
             world.insert(format!("{path}/{}", made["name"].as_str().unwrap()), made);
-            FakeAnswer::json(200, &json!({ "status": "DONE" }))
+            operation(world)
         }
         _ => {
             world.insert(path, body);
-            FakeAnswer::json(200, &json!({ "status": "DONE" }))
+            operation(world)
         }
     }
+}
+
+fn operation(world: &BTreeMap<String, Value>) -> FakeAnswer {
+    let status = if world.contains_key(OPERATIONS) {
+        "RUNNING"
+    } else {
+        "DONE"
+    };
+    FakeAnswer::json(200, &json!({ "status": status, "selfLink": format!("{API}/{SLOW}") }))
+}
+
+fn refusal(status: u16, reason: &str) -> FakeAnswer {
+    let error = json!({ "code": status, "message": "no", "errors": [{ "reason": reason, "message": "no" }] });
+    FakeAnswer::json(status, &json!({ "error": error }))
+}
+
+/// Whether a target pool has this health check.
+fn is_used(world: &BTreeMap<String, Value>, check: &str) -> bool {
+    let mut pools = world.iter().filter(|(path, _)| path.contains("/targetPools/"));
+    pools.any(|(_, pool)| crate::resource::texts(pool, "healthChecks").any(|link| link.ends_with(check)))
 }
 
 fn service() -> Service {
@@ -117,13 +146,11 @@ fn an_external_one_is_made_in_order_and_then_left_alone() {
     let made = gce.ensure(&service(), &targets(), None).unwrap();
     assert_eq!(made.ingress, [Ingress::ip("192.0.2.1")]);
     let expected = [
-        "POST us-central1/addresses",
-        "POST global/firewalls",
         "POST global/httpHealthChecks",
-        "POST global/firewalls",
         "POST us-central1/targetPools",
         "POST us-central1/forwardingRules",
-        &format!("DELETE addresses/{NAME}"),
+        "POST global/firewalls",
+        "POST global/firewalls",
     ];
     assert_eq!(changes(&host), expected);
     let world = world.borrow();
@@ -142,7 +169,7 @@ fn an_external_one_is_made_in_order_and_then_left_alone() {
     drop(world);
     let before = host.requests().len();
     host.provider::<Gce>().ensure(&service(), &targets(), None).unwrap();
-    assert_eq!((changes(&host).len(), host.requests().len() - before), (7, 6));
+    assert_eq!((changes(&host).len(), host.requests().len() - before), (5, 6));
 }
 
 #[test]
@@ -170,13 +197,15 @@ fn a_change_makes_the_rule_anew_with_its_address() {
 #[test]
 fn a_change_waits_while_its_address_is_being_released() {
     let (host, world) = host(&json!({}));
+    host.provider::<Gce>().ensure(&service(), &targets(), None).unwrap();
     let running = json!({ "name": "op-1", "status": "RUNNING", "selfLink": format!("{API}/{SLOW}") });
     world.borrow_mut().insert(SLOW.into(), running);
-    let made = host.provider::<Gce>().ensure(&service(), &targets(), None).unwrap();
-    assert!(made.remaining.is_some(), "the address that was held is being released");
-    // The Service changes, and with it the token is gone.
     let mut service = service();
     service.session_affinity_seconds = Some(10);
+    let made = host.provider::<Gce>().ensure(&service, &targets(), None).unwrap();
+    assert!(made.remaining.is_some(), "the address that was held is being released");
+    // The Service changes, and with it the token is gone.
+    service.session_affinity_seconds = None;
     let before = changes(&host).len();
     let waits = host.provider::<Gce>().ensure(&service, &targets(), None).unwrap_err();
     assert!(matches!(waits.kind, FailureKind::Pending(_)), "{waits:?}");
@@ -193,6 +222,132 @@ fn a_change_waits_while_its_address_is_being_released() {
     let changed = host.provider::<Gce>().ensure(&service, &targets(), None).unwrap();
     assert_eq!(changed.ingress, made.ingress);
     assert_eq!(changes(&host)[before], "POST us-central1/addresses");
+}
+
+/// Calls with the token of the call before, until it is done.
+fn until_done<T>(mut call: impl FnMut(Option<&str>) -> Result<T, Failure>) -> T {
+    let mut token: Option<String> = None;
+    for _ in 0..20 {
+        match call(token.as_deref()) {
+            Ok(done) => return done,
+            Err(Failure {
+                kind: FailureKind::Pending(next),
+                ..
+            }) => token = Some(next),
+            Err(failure) => panic!("{failure:?}"),
+        }
+    }
+    panic!("it is never done")
+}
+
+/// From now on each change is an operation that is done when it is looked at.
+fn with_operations(world: &World) {
+    world.borrow_mut().insert(SLOW.into(), json!({ "status": "DONE" }));
+    world.borrow_mut().insert(OPERATIONS.into(), json!({}));
+}
+
+/// Last two parts of what was read, without operations.
+fn reads(host: &FakeHost, before: usize) -> Vec<String> {
+    let sent = host.requests().into_iter().skip(before);
+    let read = sent.filter(|request| request.method == "GET" && !request.url.contains("/operations/"));
+    let shown = read.map(|request| {
+        let mut parts: Vec<&str> = request.url.rsplit('/').take(2).collect();
+        parts.reverse();
+        parts.join("/")
+    });
+    shown.collect()
+}
+
+#[test]
+fn over_many_calls_only_what_changed_is_read_again() {
+    let (host, world) = host(&json!({}));
+    with_operations(&world);
+    until_done(|token| host.provider::<Gce>().ensure(&service(), &targets(), token));
+    let expected = [
+        &format!("forwardingRules/{NAME}"),
+        &format!("backendServices/{NAME}"),
+        &format!("targetPools/{NAME}"),
+        &format!("addresses/{NAME}"),
+        "httpHealthChecks/k8s-id-node",
+        &format!("httpHealthChecks/{NAME}"),
+        &format!("healthChecks/{NAME}"),
+        &format!("forwardingRules/{NAME}"),
+        &format!("firewalls/k8s-fw-{NAME}"),
+        "firewalls/k8s-id-node-http-hc",
+    ];
+    assert_eq!(reads(&host, 0), expected);
+}
+
+#[test]
+fn after_a_failure_all_is_read_again() {
+    let (host, world) = host(&json!({}));
+    with_operations(&world);
+    let pending = |token: Option<&str>| {
+        let failure = host
+            .provider::<Gce>()
+            .ensure(&service(), &targets(), token)
+            .unwrap_err();
+        let FailureKind::Pending(token) = failure.kind else {
+            panic!("{failure:?}");
+        };
+        token
+    };
+    let check = pending(None);
+    let pool = pending(Some(&check));
+    world.borrow_mut().insert(FAULT.into(), json!({}));
+    let failure = host
+        .provider::<Gce>()
+        .ensure(&service(), &targets(), Some(&pool))
+        .unwrap_err();
+    assert_eq!(failure.kind, FailureKind::Unavailable);
+    world.borrow_mut().remove(FAULT);
+    let before = host.requests().len();
+    pending(Some(&pool));
+    assert!(reads(&host, before).contains(&format!("targetPools/{NAME}")));
+}
+
+#[test]
+fn parts_are_deleted_without_a_look_and_shared_ones_with_the_last() {
+    let (host, world) = host(&json!({}));
+    until_done(|token| host.provider::<Gce>().ensure(&service(), &targets(), token));
+    let check = format!("{API}/projects/p/global/httpHealthChecks/k8s-id-node");
+    let other = "projects/p/regions/us-central1/targetPools/other";
+    world
+        .borrow_mut()
+        .insert(other.into(), json!({ "healthChecks": [check] }));
+    with_operations(&world);
+    let before = (host.requests().len(), changes(&host).len());
+    until_done(|token| host.provider::<Gce>().delete(&service(), token));
+    let expected = [
+        format!("forwardingRules/{NAME}"),
+        format!("addresses/{NAME}"),
+        format!("httpHealthChecks/{NAME}"),
+    ];
+    assert_eq!(reads(&host, before.0), expected);
+    let expected = [
+        &format!("DELETE forwardingRules/{NAME}"),
+        &format!("DELETE firewalls/k8s-fw-{NAME}"),
+        &format!("DELETE targetPools/{NAME}"),
+        "DELETE httpHealthChecks/k8s-id-node",
+    ];
+    assert_eq!(changes(&host)[before.1..], expected);
+    let left = |world: &World| {
+        world
+            .borrow()
+            .keys()
+            .filter(|path| path.contains("k8s-id-node"))
+            .count()
+    };
+    assert_eq!(
+        left(&world),
+        2,
+        "another load balancer uses the check and its firewall rule"
+    );
+    // The last one takes them along.
+    world.borrow_mut().remove(other);
+    until_done(|token| host.provider::<Gce>().ensure(&service(), &targets(), token));
+    until_done(|token| host.provider::<Gce>().delete(&service(), token));
+    assert_eq!(left(&world), 0);
 }
 
 #[test]
