@@ -139,19 +139,20 @@ pub fn named_by<'a>(all: &'a [Value], service: &str, cluster: &str) -> Vec<&'a s
         .collect()
 }
 
-/// The first change towards a state in which only these ids name this Service: what no Service uses is deleted.
-pub fn unused(all: &[Value], service: &str, cluster: &str, kept: &[String]) -> Option<Change> {
+/// The first change towards a state in which only these ids name this Service, and of which: what no Service uses is deleted.
+pub fn unused<'a>(all: &'a [Value], service: &str, cluster: &str, kept: &[String]) -> Option<(Change, &'a str)> {
     let is_kept = |one: &Value| kept.iter().any(|kept| kept.eq_ignore_ascii_case(id(one)));
     let gone = all.iter().find(|one| is_ours(one, service, cluster) && !is_kept(one))?;
     let mut users = services(gone).unwrap_or_default();
     users.retain(|user| *user != service);
     if users.is_empty() {
-        return Some(Change::Delete {
+        let change = Change::Delete {
             path: id(gone).into(),
             etag: etag(gone).into(),
-        });
+        };
+        return Some((change, id(gone)));
     }
     let mut body = gone.clone();
     merge(&mut body, &json!({ "tags": { SERVICES: users.join(",") } }));
-    Some(Change::put(body))
+    Some((Change::put(body), id(gone)))
 }

@@ -29,7 +29,7 @@ use crate::Azure;
 use crate::config::given;
 use plan::{Next, Task};
 use wanted::Wanted;
-use work::Change;
+use work::{Change, Turn};
 
 /// Pause before an operation that goes on is looked at again.
 const SOON: Duration = Duration::from_secs(2);
@@ -63,8 +63,8 @@ impl LoadBalancers for Azure {
         if token.is_none() {
             annotations::TABLE.warn_unknown(service, &self.context);
         }
-        let _lock = self.begin(token)?;
-        let ips = self.until_done(|| task.next(&wanted))?;
+        let turn = self.begin(token, wanted.nodes())?;
+        let ips = self.until_done(turn, |group_done| task.next(&wanted, group_done))?;
         Ok(Balancer::at(ips.into_iter().map(Ingress::ip).collect()))
     }
 
@@ -93,11 +93,11 @@ impl LoadBalancers for Azure {
         };
         let token = updates.iter().find_map(|update| update.token.as_deref());
         let task = Task::new(self, &first.service, None);
-        let begun = self.begin(token);
-        let found = match &begun {
-            Ok(_) => task.balancers()?,
+        let turn = match self.begin(token, 0) {
+            Ok(turn) => turn,
             Err(failure) => return Ok(updates.iter().map(|_| Err(failure.clone())).collect()),
         };
+        let found = task.balancers()?;
         let bases: Vec<String> = updates
             .iter()
             .map(|update| default_balancer_name(&update.service))
@@ -106,7 +106,7 @@ impl LoadBalancers for Azure {
         for (outcome, found) in outcomes.iter_mut().zip(&found) {
             let has_rules = |found: &serde_json::Value| bases.iter().any(|base| balancer::has_rules(found, base));
             if let Some(found) = found.as_ref().filter(|found| has_rules(found)) {
-                *outcome = task.fill_pools(found, targets);
+                *outcome = task.fill_pools(found, targets, &turn);
             }
         }
         let result = |base: &String| {
@@ -128,8 +128,9 @@ impl LoadBalancers for Azure {
             service,
             group.map(str::trim_ascii).filter(|group| !group.is_empty()),
         );
-        let _lock = self.begin(token)?;
-        self.until_done(|| task.next_deletion()).map(|()| Vec::new())
+        let turn = self.begin(token, 0)?;
+        self.until_done(turn, |group_done| task.next_deletion(group_done))
+            .map(|_| Vec::new())
     }
 }
 
@@ -145,11 +146,18 @@ impl Azure {
         if internal { format!("{name}-internal") } else { name }
     }
 
-    fn until_done<T>(&self, next: impl Fn() -> Result<Next<T>, Failure>) -> Result<T, Failure> {
+    fn until_done(&self, turn: Turn, next: impl Fn(bool) -> Result<Next, Failure>) -> Result<Vec<String>, Failure> {
+        if let Some(done) = turn.last {
+            return Ok(done);
+        }
         for _ in 0..CHANGES {
-            match next()? {
+            match next(turn.group_done)? {
                 Next::Done(done) => return Ok(done),
-                Next::Change(change) => self.make(change)?,
+                Next::Change(change) => self.make(change, &turn, None)?,
+                Next::Last(change, done) => {
+                    self.make(change, &turn, Some(done.clone()))?;
+                    return Ok(done);
+                }
             }
         }
         Err(Failure::conflict(
@@ -157,3 +165,6 @@ impl Azure {
         ))
     }
 }
+
+#[cfg(test)]
+mod tests;

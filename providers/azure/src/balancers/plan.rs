@@ -9,15 +9,18 @@ use super::balancer::{self, Place};
 use super::json::{etag, id, items, name, reference, text};
 use super::security::{self, Kept};
 use super::wanted::{self, Wanted};
-use super::work::Change;
+use super::work::{Change, Turn};
 use crate::Azure;
 use crate::arm::NETWORK;
 use crate::config::given;
 
 /// What comes next.
-pub enum Next<T> {
+pub enum Next {
     Change(Change),
-    Done(T),
+    /// With this change all is done; the Service's addresses.
+    Last(Change, Vec<String>),
+    /// All is done; the Service's addresses.
+    Done(Vec<String>),
 }
 
 /// One Service's load balancer.
@@ -104,11 +107,11 @@ impl<'a> Task<'a> {
         format!("{group}/providers/Microsoft.Network/virtualNetworks/{name}")
     }
 
-    /// The next change towards what the Service wants; its addresses when there is none.
+    /// The next change towards what the Service wants; its addresses when there is none. The security group is not read where it is right (`group_done`).
     ///
     /// # Errors
     /// What the cloud says; `failed-precondition` where something is missing that others make.
-    pub fn next(&self, wanted: &Wanted<'_>) -> Result<Next<Vec<String>>, Failure> {
+    pub fn next(&self, wanted: &Wanted<'_>, group_done: bool) -> Result<Next, Failure> {
         let (config, internal) = (&self.azure.config, wanted.asked.internal);
         let tags = config.all_tags();
         let addresses = self.addresses()?;
@@ -151,27 +154,38 @@ impl<'a> Task<'a> {
                 return Err(Failure::pending(super::SOON, "", "the frontend has no address yet"));
             }
         }
+        let left = match self.leave(found[usize::from(!internal)].as_ref()) {
+            Some(change) => Some(Next::Change(change)),
+            None => self.drop_address(&addresses, &ids, &ips),
+        };
         let rules = security::rules(wanted, &ips);
-        if let Some(change) = self.group_change(&found, &addresses, &rules, &ips)? {
-            return Ok(Next::Change(change));
+        if !group_done && let Some(change) = self.group_change(&found, &addresses, &rules, &ips)? {
+            return Ok(match left {
+                Some(_) => Next::Change(change),
+                None => Next::Last(change, ips),
+            });
         }
-        if let Some(change) = self.leave(found[usize::from(!internal)].as_ref()) {
-            return Ok(Next::Change(change));
-        }
-        Ok(match address::unused(&addresses, &wanted.tag(), &self.cluster, &ids) {
-            Some(change) => Next::Change(change),
-            None => Next::Done(ips),
+        Ok(left.unwrap_or(Next::Done(ips)))
+    }
+
+    /// The next change towards addresses of which only these name the Service, where others do.
+    fn drop_address(&self, addresses: &[Value], kept: &[String], ips: &[String]) -> Option<Next> {
+        let (tag, mut kept) = (wanted::tag(self.service), kept.to_vec());
+        let (change, address) = address::unused(addresses, &tag, &self.cluster, &kept)?;
+        kept.push(address.into());
+        Some(match address::unused(addresses, &tag, &self.cluster, &kept) {
+            Some(_) => Next::Change(change),
+            None => Next::Last(change, ips.to_vec()),
         })
     }
 
-    /// The next change towards nothing of the Service.
+    /// The next change towards nothing of the Service: the security group first, the address, which the load balancer uses, last.
     ///
     /// # Errors
     /// What the cloud says.
-    pub fn next_deletion(&self) -> Result<Next<()>, Failure> {
+    pub fn next_deletion(&self, group_done: bool) -> Result<Next, Failure> {
         let found = self.balancers()?;
-        let addresses = self.addresses()?;
-        if let Some(change) = self.group_change(&found, &addresses, &[], &[])? {
+        if !group_done && let Some(change) = self.group_change(&found, &self.addresses()?, &[], &[])? {
             return Ok(Next::Change(change));
         }
         for one in found.iter().flatten() {
@@ -179,19 +193,15 @@ impl<'a> Task<'a> {
                 return Ok(Next::Change(change));
             }
         }
-        Ok(
-            match address::unused(&addresses, &wanted::tag(self.service), &self.cluster, &[]) {
-                Some(change) => Next::Change(change),
-                None => Next::Done(()),
-            },
-        )
+        let last = self.drop_address(&self.addresses()?, &[], &[]);
+        Ok(last.unwrap_or(Next::Done(Vec::new())))
     }
 
     /// The change of pools of a load balancer, made at once.
     ///
     /// # Errors
     /// `pending` while it goes on; what the cloud says.
-    pub fn fill_pools(&self, found: &Value, targets: &[Target]) -> Result<(), Failure> {
+    pub fn fill_pools(&self, found: &Value, targets: &[Target], turn: &Turn) -> Result<(), Failure> {
         let mut filled = found.clone();
         let mut changed = false;
         for v6 in [false, true] {
@@ -203,7 +213,7 @@ impl<'a> Task<'a> {
             }
         }
         if changed {
-            self.azure.make(Change::put(filled))?;
+            self.azure.make(Change::put(filled), turn, None)?;
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! What a Service wants, under upstream's names.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
@@ -130,6 +132,14 @@ impl<'a> Wanted<'a> {
             disable_outbound_snat: config.disable_outbound_snat,
             asked,
         })
+    }
+
+    /// A number by which other Nodes are told from these.
+    pub fn nodes(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        let all = self.fronts.iter().map(|front| &front.nodes);
+        all.for_each(|nodes| nodes.hash(&mut hasher));
+        hasher.finish()
     }
 
     /// As the tags of public addresses name it.
