@@ -3,6 +3,7 @@
 //! A stand-in counts calls, and does on demand what clouds do on bad days: [`StandIn::faults`], [`StandIn::latency`]. What only an
 //! administrator of the cloud does (start machines, end one) is [`StandIn::call`].
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -165,6 +166,22 @@ impl StandIn {
     pub async fn forget_calls(&self) -> Result<()> {
         let none = String::new();
         ask(&self.url, Method::DELETE, "/test/calls", none).await.map(drop)
+    }
+
+    /// How many calls there were since the last look; prints which, under this title.
+    ///
+    /// # Errors
+    ///
+    /// When the stand-in does not answer.
+    pub async fn count_calls(&self, title: &str) -> Result<usize> {
+        let calls = self.calls().await?;
+        self.forget_calls().await?;
+        let mut by_name = BTreeMap::<&str, usize>::new();
+        for call in &calls {
+            *by_name.entry(&call.name).or_default() += 1;
+        }
+        println!("{title}: {} requests, {by_name:?}", calls.len());
+        Ok(calls.len())
     }
 }
 

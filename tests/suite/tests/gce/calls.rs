@@ -22,18 +22,30 @@ fn behind(pools: &Value) -> Vec<usize> {
 }
 
 impl Scene {
-    /// Requests since the last look, with those that wait for operations.
-    async fn requests(&self) -> usize {
-        let calls = self.cloud.calls().await.unwrap();
-        self.cloud.forget_calls().await.unwrap();
-        calls.len()
+    /// Requests since the last look, once each operation was looked at.
+    async fn requests(&self, title: &str) -> usize {
+        self.settled("all operations are looked at", || async {
+            let calls = self.cloud.calls().await.unwrap();
+            let looks = calls.iter().filter(|call| call.target.contains("/operations/")).count();
+            let changes = calls
+                .iter()
+                .filter(|call| call.method != "GET" && call.status < 400 && !call.name.ends_with("token"));
+            let changes = changes.count();
+            if looks >= changes {
+                Ok(())
+            } else {
+                Err(format!("{looks} looks at {changes} operations"))
+            }
+        })
+        .await;
+        self.cloud.count_calls(title).await.unwrap()
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
     let mut scene = Scene::new().await;
-    scene.does("operations_take", json!({ "seconds": 0 })).await;
+    scene.does("operations_take", json!({ "seconds": 0.2 })).await;
     let machines = json!({ "prefix": "node", "count": NODES, "tags": ["node"] });
     let names: Vec<String> = serde_json::from_value(scene.does("add_machines", machines).await).unwrap();
     for name in &names {
@@ -46,7 +58,7 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
         ])
         .await;
     scene.all_initialised().await;
-    let joined = scene.requests().await;
+    let joined = scene.requests("joined").await;
     for number in 0..SERVICES {
         ServiceBuilder::new(&service(number))
             .create(&scene.client)
@@ -60,12 +72,12 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
     scene
         .comes("all machines are behind each", "targetPools", all(NODES as usize))
         .await;
-    let made = scene.requests().await;
+    let made = scene.requests("made").await;
     scene.joins("one-more", ZONE, "10.244.1.0/24").await;
     scene
         .comes("it is behind all", "targetPools", all(NODES as usize + 1))
         .await;
-    let one_more = scene.requests().await;
+    let one_more = scene.requests("one more").await;
     for number in 0..SERVICES {
         let services = scene.services();
         services
@@ -74,9 +86,8 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
             .unwrap();
     }
     scene.services_gone().await;
-    let deleted = scene.requests().await;
-    println!("requests: joined {joined}, made {made}, one more {one_more}, deleted {deleted}");
-    let most = [12, 1000, 90, 700];
+    let deleted = scene.requests("deleted").await;
+    let most = [10, 420, 115, 220];
     let found = [joined, made, one_more, deleted];
     assert!(found.iter().zip(most).all(|(found, most)| *found <= most), "{found:?}");
 }
