@@ -6,10 +6,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::go_module::GoModule;
 use crate::steps::{Found, Steps, shown};
-use crate::{controlplane, kubernetes, peer, tools, workspace};
+use crate::{controlplane, kubernetes, peer, tools, vcsim, workspace};
 
 /// Our Go programs.
-const MODULES: [GoModule; 3] = [controlplane::MODULE, kubernetes::MODULE, peer::TESTED];
+const MODULES: [GoModule; 4] = [
+    controlplane::MODULE,
+    kubernetes::MODULE,
+    peer::TESTED,
+    vcsim::WITH_VOLUMES,
+];
 
 /// Runs them.
 ///

@@ -109,6 +109,7 @@ fn get() -> Result<Found> {
     moto()?;
     openstack_cloud()?;
     vcsim::programs()?;
+    vcsim::with_volumes()?;
     csi_sanity::program()?;
     promtool::program()?;
     oci_registry::program()?;

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
+use crate::go_module::{GO_MOD, GoModule, QUICK};
 use crate::go_tool::GoTool;
+use crate::tools;
 
 /// The newest release whose main module still holds both.
 pub const TOOL: GoTool = GoTool {
@@ -13,6 +15,17 @@ pub const TOOL: GoTool = GoTool {
     packages: &["github.com/vmware/govmomi/vcsim", "github.com/vmware/govmomi/govc"],
     tags: "",
     what: "vcsim and govc, a vSphere for tests (2 minutes the first time)",
+};
+
+/// The simulator of a newer release with Cloud Native Storage, for volumes (`tests/vcsim`).
+pub const WITH_VOLUMES: GoModule = GoModule {
+    name: "vcsim-volumes",
+    folder: "tests/vcsim",
+    package: ".",
+    what: "vcsim with Cloud Native Storage",
+    mod_file: GO_MOD,
+    compiler_flags: &QUICK,
+    linker_flags: |_| Ok("-ldflags=-s -w".to_owned()),
 };
 
 /// The two programs.
@@ -35,4 +48,14 @@ pub fn programs() -> Result<Programs> {
         vcsim: folder.join("vcsim"),
         govc: folder.join("govc"),
     })
+}
+
+/// The server with volumes, built if it is not there yet.
+///
+/// # Errors
+///
+/// When Go is missing or it does not build.
+pub fn with_volumes() -> Result<PathBuf> {
+    tools::require_go_for(WITH_VOLUMES.what)?;
+    WITH_VOLUMES.binary()
 }

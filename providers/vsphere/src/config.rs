@@ -29,6 +29,8 @@ pub struct Config {
     pub load_balancer_class: BTreeMap<String, LoadBalancerClass>,
     /// Routes of NSX.
     pub route: NsxRoute,
+    /// Volumes. Ours: upstream's driver has a file of its own.
+    pub volumes: Volumes,
 }
 
 /// `global`, or one vCenter. Both have nearly the same keys.
@@ -197,8 +199,20 @@ pub struct NsxRoute {
     pub router_path: Option<String>,
 }
 
+/// Volumes. The first two are keys of upstream's driver (`[Global]` of its `csi-vsphere.conf`).
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub struct Volumes {
+    /// By what CNS tells the volumes of clusters apart; the cluster's name when left out.
+    pub cluster_id: Option<String>,
+    /// What vCenter shows as the kind of Kubernetes.
+    pub cluster_distribution: Option<String>,
+    /// For upstream's environment variable `MAX_VOLUMES_PER_NODE`; 59 when left out.
+    pub max_volumes_per_node: Option<String>,
+}
+
 /// Sections in which numbers are texts: ids may look like numbers.
-const TEXTS: [&str; 4] = ["nsxt", "loadBalancer", "loadBalancerClass", "route"];
+const TEXTS: [&str; 5] = ["nsxt", "loadBalancer", "loadBalancerClass", "route", "volumes"];
 
 /// The parts of a list, without blanks around them and without empty ones.
 pub fn words(list: Option<&String>) -> impl Iterator<Item = &str> {

@@ -172,7 +172,7 @@ impl Vsphere {
         zones.of(machines).into_iter().map(|zone| zone.map(Some)).collect()
     }
 
-    fn inventory<'a>(&self, vcenter: &'a VCenterSettings) -> Inventory<'a> {
+    pub(crate) fn inventory<'a>(&self, vcenter: &'a VCenterSettings) -> Inventory<'a> {
         Inventory {
             sessions: Sessions::new(vcenter, self.context),
             remembered: Remembered::new(self.context.state(), &vcenter.name),
@@ -181,7 +181,7 @@ impl Vsphere {
     }
 
     /// Does something with a vCenter, unless it did not answer a moment ago and there are others to ask.
-    fn unless_silent<T>(
+    pub(crate) fn unless_silent<T>(
         &self,
         vcenter: &VCenterSettings,
         work: impl FnOnce() -> Result<T, Failure>,
@@ -214,6 +214,6 @@ fn kept(id: &Id<'_>) -> Failure {
 }
 
 /// The failure with the vCenter's name before it.
-fn named(vcenter: &VCenterSettings, failure: Failure) -> Failure {
+pub(crate) fn named(vcenter: &VCenterSettings, failure: Failure) -> Failure {
     failure.context(&format!("vCenter {}", vcenter.name))
 }

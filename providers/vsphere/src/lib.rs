@@ -10,6 +10,7 @@
 //! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
 //! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 //! | [`nsx`] | load balancers and routes |
+//! | `volumes` | disks of Cloud Native Storage |
 
 use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
@@ -35,6 +36,7 @@ pub mod soap;
 mod table;
 pub mod tags;
 pub mod uuid;
+mod volumes;
 pub mod zones;
 
 use config::{Config, simplified};
@@ -115,7 +117,7 @@ impl Provider for Vsphere {
     }
 }
 
-register_provider!(Vsphere: Instances, LoadBalancers, Routes);
+register_provider!(Vsphere: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeLabels);
 
 #[cfg(test)]
 mod many_tests;

@@ -6,7 +6,7 @@ use cloudwit_guest_sdk::http::each_page;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
 use crate::session::{Session, Sessions};
-use crate::soap::{CallError, Fault, Reference};
+use crate::soap::{Answer, CallError, Fault, Reference};
 
 /// What to read: `PropertyFilterSpec`.
 #[derive(Debug)]
@@ -32,6 +32,8 @@ pub enum Along {
     Views,
     /// To all that is above these objects, and the objects themselves.
     Parents,
+    /// To the datastores of the parts of the inventory that these views are of.
+    Datastores,
 }
 
 /// The way from a view to its members; the view itself is not wanted.
@@ -44,6 +46,14 @@ const UP: &str = "<skip>false</skip>\
     <selectSet><name>up</name></selectSet></selectSet>\
     <selectSet xsi:type=\"TraversalSpec\"><name>vapp</name><type>VirtualMachine</type><path>parentVApp</path><skip>false</skip>\
     <selectSet><name>up</name></selectSet></selectSet>";
+
+/// The way from a view to its folder or datacenter, and down to the datastores of each datacenter.
+const STORES: &str = "<skip>true</skip>\
+    <selectSet xsi:type=\"TraversalSpec\"><name>part</name><type>ContainerView</type><path>container</path><skip>true</skip>\
+    <selectSet><name>down</name></selectSet><selectSet><name>stores</name></selectSet></selectSet>\
+    <selectSet xsi:type=\"TraversalSpec\"><name>down</name><type>Folder</type><path>childEntity</path><skip>true</skip>\
+    <selectSet><name>down</name></selectSet><selectSet><name>stores</name></selectSet></selectSet>\
+    <selectSet xsi:type=\"TraversalSpec\"><name>stores</name><type>Datacenter</type><path>datastore</path><skip>false</skip></selectSet>";
 
 impl Query<'_> {
     fn spec(&self) -> String {
@@ -63,6 +73,7 @@ impl Query<'_> {
             Along::These | Along::Themselves => "<skip>false</skip>",
             Along::Views => MEMBERS,
             Along::Parents => UP,
+            Along::Datastores => STORES,
         };
         for object in self.from {
             spec.push_str("<objectSet>");
@@ -130,6 +141,19 @@ pub fn retrieve(
     query: &Query<'_>,
     each: &mut dyn FnMut(Object<'_>),
 ) -> Result<(), CallError> {
+    let call = |method: &str, what: &str| sessions.call(session, method, &session.collector, what);
+    retrieve_by(&call, query, each)
+}
+
+/// The same, where the collector is called by `call` with a method and its parameters.
+///
+/// # Errors
+/// As [`retrieve`].
+pub fn retrieve_by(
+    call: &dyn Fn(&str, &str) -> Result<Answer, CallError>,
+    query: &Query<'_>,
+    each: &mut dyn FnMut(Object<'_>),
+) -> Result<(), CallError> {
     if query.from.is_empty() {
         return Ok(());
     }
@@ -141,7 +165,7 @@ pub fn retrieve(
                 format!("<token>{}</token>", escape(token)),
             ),
         };
-        let answer = sessions.call(session, method, &session.collector, &what)?;
+        let answer = call(method, &what)?;
         // No value at all: nothing was found.
         let Some(result) = answer.value() else { return Ok(None) };
         for object in result.children("objects") {

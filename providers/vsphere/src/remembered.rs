@@ -46,6 +46,13 @@ impl Remembered {
         wants.iter().map(known).collect()
     }
 
+    /// Where all of them were.
+    pub fn all(&self) -> Vec<Reference> {
+        let all = Table::kept(&self.state, &self.key);
+        let places = all.pairs().into_iter();
+        places.map(|(_, value)| Reference::new(KIND, value)).collect()
+    }
+
     /// Whether the server refused to give single settings of machines.
     pub fn gives_all_settings(&self) -> bool {
         Table::kept(&self.state, &self.settings_key()).get("all").is_some()

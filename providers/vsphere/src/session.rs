@@ -8,11 +8,11 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::token::{Token, Tried};
-use cloudwit_guest_sdk::xml::escape;
+use cloudwit_guest_sdk::xml::{Element, escape};
 
 use crate::properties::{Along, Query, retrieve};
 use crate::settings::VCenterSettings;
-use crate::soap::{Answer, CallError, FIRST_VERSION, Reference, Soap};
+use crate::soap::{Answer, CallError, FIRST_VERSION, Reference, Service, Soap};
 
 /// vCenter ends a session after half an hour in which nobody used it, however old it is. After this long it is given up all the same.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
@@ -26,18 +26,23 @@ pub struct Session {
     pub cookie: String,
     /// Version of the server's API.
     pub version: String,
+    /// Who logged in.
+    pub user: String,
     /// `PropertyCollector`.
     pub collector: Reference,
     /// `SearchIndex`.
     pub search_index: Reference,
+    /// `VcenterVStorageObjectManager`; without a value on a server that has none.
+    pub disks: Reference,
     /// One container view of all machines for each datacenter, or one for all.
     pub views: Vec<Reference>,
 }
 
 impl Session {
     fn written(&self) -> String {
-        let mut text = [self.cookie.as_str(), &self.version].join("\n");
-        for object in [&self.collector, &self.search_index].into_iter().chain(&self.views) {
+        let mut text = [self.cookie.as_str(), &self.version, &self.user].join("\n");
+        let single = [&self.collector, &self.search_index, &self.disks];
+        for object in single.into_iter().chain(&self.views) {
             text.push('\n');
             text.push_str(&object.kind);
             text.push(' ');
@@ -57,8 +62,10 @@ impl Session {
         Self {
             cookie: line().into(),
             version: line().into(),
+            user: line().into(),
             collector: object(line()),
             search_index: object(line()),
+            disks: object(line()),
             views: lines.map(object).collect(),
         }
     }
@@ -87,7 +94,8 @@ impl<'a> Sessions<'a> {
     /// # Errors
     /// What `work` says, or why there is no session.
     pub fn with<R>(&self, mut work: impl FnMut(&Session) -> Result<R, CallError>) -> Result<R, Failure> {
-        let key = format!("session/{}", self.settings.name);
+        // Not "session/": an earlier version of this component wrote its sessions there with fewer lines.
+        let key = format!("sessions/{}", self.settings.name);
         let login = || Ok((self.login()?.written(), self.context.now() + LIFE.as_secs()));
         Token::with(&self.context.state(), &key, login, |text: &String| {
             match work(&Session::read(text)) {
@@ -111,6 +119,30 @@ impl<'a> Sessions<'a> {
     ) -> Result<Answer, CallError> {
         self.soap
             .call(&session.version, Some(&session.cookie), method, this, parameters)
+    }
+
+    /// Calls a method of another service of the server within the session.
+    ///
+    /// # Errors
+    /// The fault, or why there is no answer.
+    pub fn call_service(
+        &self,
+        service: &Service<'_>,
+        session: &Session,
+        method: &str,
+        this: &Reference,
+        parameters: &str,
+    ) -> Result<Answer, CallError> {
+        self.soap
+            .call_service(service, Some(&session.cookie), method, this, parameters)
+    }
+
+    /// A document of the server that needs no session.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn document(&self, path: &str) -> Result<Element, Failure> {
+        self.soap.document(path)
     }
 
     /// Whether the session is one: a cheap call that needs it.
@@ -167,10 +199,18 @@ impl<'a> Sessions<'a> {
             .soap
             .call(version, None, "Login", &object("sessionManager")?, &who)?;
         let mut session = Session {
-            cookie: login.cookie.ok_or_else(|| incomplete("the cookie of the session"))?,
+            cookie: login
+                .cookie
+                .clone()
+                .ok_or_else(|| incomplete("the cookie of the session"))?,
             version: version.into(),
+            user: user_of(&login).unwrap_or_default().into(),
             collector: object("propertyCollector")?,
             search_index: object("searchIndex")?,
+            disks: content
+                .child("vStorageObjectManager")
+                .and_then(Reference::of)
+                .unwrap_or_default(),
             views: Vec::new(),
         };
         let (manager, root) = (object("viewManager")?, object("rootFolder")?);
@@ -213,6 +253,14 @@ impl<'a> Sessions<'a> {
         }
         Ok(parts)
     }
+}
+
+/// The name of the user whose session it is.
+fn user_of(login: &Answer) -> Option<&str> {
+    login
+        .value()?
+        .text("userName")
+        .filter(|name| !name.contains(['\n', '\r']))
 }
 
 fn incomplete(what: &str) -> CallError {

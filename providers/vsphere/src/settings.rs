@@ -16,6 +16,15 @@ const ATTEMPTS: u32 = 3;
 /// More attempts than this only make an outage worse.
 const MOST_ATTEMPTS: u32 = 20;
 
+/// The longest id of a cluster that CNS takes (upstream's `pkg/common/config`).
+const LONGEST_CLUSTER_ID: usize = 64;
+
+/// Disks of a machine beside the one it starts from: four SCSI controllers with 15 each (upstream's default).
+const USUAL_VOLUMES: u32 = 59;
+
+/// The same from vSphere 8 on, with 64 on each controller (upstream's `maxAllowedBlockVolumesPerNodeInvSphere8`).
+const MOST_VOLUMES: u32 = 255;
+
 /// What the operator wants.
 #[derive(Debug)]
 pub struct Settings {
@@ -31,6 +40,19 @@ pub struct Settings {
     pub node_labels: Vec<Pair>,
     /// None where neither load balancers nor routes are configured.
     pub nsx: Option<NsxSettings>,
+    /// Volumes.
+    pub volumes: VolumeSettings,
+}
+
+/// What counts for volumes.
+#[derive(Debug)]
+pub struct VolumeSettings {
+    /// By what CNS tells the volumes of clusters apart; none for the cluster's name.
+    pub cluster_id: Option<String>,
+    /// What vCenter shows as the kind of Kubernetes.
+    pub distribution: Option<String>,
+    /// How many fit a machine.
+    pub limit: u32,
 }
 
 /// One vCenter.
@@ -115,6 +137,7 @@ impl Settings {
             skip_node_deletion: config.global.skip_node_deletion,
             node_labels: node_labels(config.global.node_labels.as_ref(), problems),
             nsx: NsxSettings::of(config, problems),
+            volumes: volumes(config, problems),
         }
     }
 }
@@ -291,6 +314,26 @@ fn categories(config: &Config, problems: &mut Problems) -> Option<Categories> {
         ),
     }
     None
+}
+
+fn volumes(config: &Config, problems: &mut Problems) -> VolumeSettings {
+    let volumes = &config.volumes;
+    let cluster_id = text(volumes.cluster_id.as_ref());
+    if cluster_id.as_ref().is_some_and(|id| id.len() > LONGEST_CLUSTER_ID) {
+        let message = format!("this is longer than {LONGEST_CLUSTER_ID} bytes");
+        problems.add("volumes.clusterId", message);
+    }
+    let limit = text(volumes.max_volumes_per_node.as_ref());
+    let number = |limit: &String| limit.parse().ok().filter(|limit| (1..=MOST_VOLUMES).contains(limit));
+    if let Some(wrong) = limit.as_ref().filter(|limit| number(limit).is_none()) {
+        let message = format!("\"{wrong}\" is no number of volumes; write 1 to {MOST_VOLUMES}");
+        problems.add("volumes.maxVolumesPerNode", message);
+    }
+    VolumeSettings {
+        cluster_id,
+        distribution: text(volumes.cluster_distribution.as_ref()),
+        limit: limit.as_ref().and_then(number).unwrap_or(USUAL_VOLUMES),
+    }
 }
 
 fn node_labels(list: Option<&String>, problems: &mut Problems) -> Vec<Pair> {

@@ -1,4 +1,4 @@
-//! SOAP as vSphere speaks it (vim25): one call, its answer or its fault.
+//! SOAP as vSphere's services speak it (vim25, vSAN, policies): one call, its answer or its fault.
 //!
 //! A fault comes with status 500; what kind it is stands in the `type` of what is inside of `detail`. Names are looked at without prefixes:
 //! which ones there are differs between servers.
@@ -41,6 +41,21 @@ impl Reference {
         let (kind, value) = (escape(&self.kind), escape(&self.value));
         format!("<{name} type=\"{kind}\">{value}</{name}>")
     }
+}
+
+/// A service of the server, and how it is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Service<'a> {
+    /// Path of its endpoint.
+    pub path: &'a str,
+    /// Namespace of its methods, without `urn:`.
+    pub namespace: &'a str,
+    /// Namespace and version of what it is to answer in, without `urn:`.
+    pub action: &'a str,
+    /// A session of vim25 for the header: services without a login of their own take it from there.
+    pub session: Option<&'a str>,
+    /// Whether a call may be made once more when its answer is broken: not where it begins something that is not to be begun twice.
+    pub again: bool,
 }
 
 /// What the server said instead of an answer.
@@ -156,15 +171,43 @@ impl Soap {
         this: &Reference,
         parameters: &str,
     ) -> Result<Answer, CallError> {
+        let service = Service {
+            path: "/sdk",
+            namespace: "vim25",
+            action: &["vim25/", version].concat(),
+            session: None,
+            again: true,
+        };
+        self.call_service(&service, cookie, method, this, parameters)
+    }
+
+    /// The same of another service.
+    ///
+    /// # Errors
+    /// The fault, or why there is no answer.
+    pub fn call_service(
+        &self,
+        service: &Service<'_>,
+        cookie: Option<&str>,
+        method: &str,
+        this: &Reference,
+        parameters: &str,
+    ) -> Result<Answer, CallError> {
+        let header = service.session.map(|session| {
+            let session = escape(session);
+            format!("<Header><vcSessionCookie>{session}</vcSessionCookie></Header>")
+        });
         let body = format!(
             "<?xml version=\"1.0\" encoding=\"UTF-8\"?><Envelope xmlns=\"http://schemas.xmlsoap.org/soap/envelope/\" \
-             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\"><Body><{method} xmlns=\"urn:vim25\">{}{parameters}</{method}></Body></Envelope>",
+             xmlns:xsi=\"http://www.w3.org/2001/XMLSchema-instance\">{}<Body><{method} xmlns=\"urn:{}\">{}{parameters}</{method}></Body></Envelope>",
+            header.unwrap_or_default(),
+            service.namespace,
             this.write("_this")
         );
         let mut attempt = 1;
         loop {
-            match self.once(version, cookie, &body) {
-                Err(Once::Again(failure)) if attempt < self.attempts => {
+            match self.once(service, cookie, &body) {
+                Err(Once::Again(failure)) if service.again && attempt < self.attempts => {
                     debug!(method = method, "asked once again: {}", failure.message());
                     attempt += 1;
                 }
@@ -177,11 +220,19 @@ impl Soap {
         }
     }
 
-    fn once(&self, version: &str, cookie: Option<&str>, body: &str) -> Result<Answer, Once> {
+    /// A document of the server.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn document(&self, path: &str) -> Result<Element, Failure> {
+        self.http.get(path).send()?.xml()
+    }
+
+    fn once(&self, service: &Service<'_>, cookie: Option<&str>, body: &str) -> Result<Answer, Once> {
         let mut request = self
             .http
-            .post("/sdk")
-            .header("soapaction", format!("urn:vim25/{version}"))
+            .post(service.path)
+            .header("soapaction", format!("urn:{}", service.action))
             .body("text/xml; charset=utf-8", body);
         if let Some(cookie) = cookie {
             request = request.header("cookie", cookie);
@@ -225,10 +276,15 @@ enum Once {
     Final(CallError),
 }
 
+/// The type of a fault in `xsi:type`, without its namespace.
+pub fn type_of(element: &Element) -> Option<&str> {
+    element.attribute("type").and_then(|kind| kind.rsplit(':').next())
+}
+
 fn read_fault(fault: &Element) -> Fault {
     let detail = fault.child("detail").and_then(|detail| detail.elements().next());
-    let kind = detail.map(|detail| match detail.attribute("type") {
-        Some(kind) => kind.rsplit(':').next().unwrap_or_default(),
+    let kind = detail.map(|detail| match type_of(detail) {
+        Some(kind) => kind,
         None => detail.name.strip_suffix("Fault").unwrap_or(&detail.name),
     });
     let object = detail.and_then(|detail| detail.child("obj").or_else(|| detail.child("object")));

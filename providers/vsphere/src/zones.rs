@@ -125,7 +125,7 @@ fn zone(known: &Table, machine: &Machine) -> Option<Zone> {
 }
 
 /// The first tag of each category from the bottom up; none unless there are both.
-fn choose<'a>(
+pub(crate) fn choose<'a>(
     chain: impl Iterator<Item = &'a Reference>,
     tags: &[(Reference, Vec<Tag>)],
     categories: &Categories,

@@ -21,7 +21,7 @@ use cloudwit_test_support::openstack_files::openstack_files;
 use cloudwit_test_support::openstack_volumes::HOST;
 use cloudwit_test_support::small_cloud_files::{mesos_files, ovirt_files, photon_files, rancher_files};
 use cloudwit_test_support::stand_in::StandIn;
-use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions};
+use cloudwit_test_support::vcsim::{Vcsim, VcsimOptions, VolumeOptions};
 use cloudwit_test_support::vsphere_files::{NSX_CONFIG, nsx_files, vsphere_files};
 use cloudwit_test_support::{guests, programs};
 use serde_json::{Value, json};
@@ -433,7 +433,11 @@ async fn rancher_keeps_the_promises_of_the_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn vsphere_keeps_the_promises_of_the_contract() {
     let author = Author::of("vsphere").await;
-    let vcsim = Vcsim::start(VcsimOptions::default()).await.unwrap();
+    let options = VcsimOptions {
+        volumes: Some(VolumeOptions::default()),
+        ..VcsimOptions::default()
+    };
+    let vcsim = Vcsim::start(options).await.unwrap();
     vcsim.tag("k8s-zone", "rack-7", "/DC0/host/DC0_C0").await.unwrap();
     vcsim.tag("k8s-region", "north", "/DC0").await.unwrap();
     let machine = vcsim.machines().await.unwrap().remove(0);

@@ -40,6 +40,30 @@ pub struct VcsimOptions {
     pub machines: u16,
     /// Each call takes that long.
     pub delay: Duration,
+    /// Volumes, by the server of `tests/vcsim`; none for vcsim as it is released.
+    pub volumes: Option<VolumeOptions>,
+}
+
+/// What Cloud Native Storage does from the start.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeOptions {
+    /// Volumes that fit a machine.
+    pub disks: u16,
+    /// Each task takes that long.
+    pub task_delay: Duration,
+    /// Datastores in each datacenter, `LocalDS_0` and so on, each on all of its hosts.
+    pub datastores: u16,
+}
+
+impl Default for VolumeOptions {
+    /// As vCenter has it, but with tasks that are done at once.
+    fn default() -> Self {
+        Self {
+            disks: 59,
+            task_delay: Duration::ZERO,
+            datastores: 1,
+        }
+    }
 }
 
 impl Default for VcsimOptions {
@@ -51,6 +75,7 @@ impl Default for VcsimOptions {
             hosts: 2,
             machines: 2,
             delay: Duration::ZERO,
+            volumes: None,
         }
     }
 }
@@ -103,7 +128,11 @@ impl Vcsim {
         blocking(move || {
             let folder = tempfile::tempdir().context("making a folder")?;
             let certificate = certify(folder.path())?;
-            let (programs, address) = (xtask::vcsim::programs()?, port::address()?);
+            let mut programs = xtask::vcsim::programs()?;
+            if options.volumes.is_some() {
+                programs.vcsim = xtask::vcsim::with_volumes()?;
+            }
+            let address = port::address()?;
             Ok(Self {
                 process: spawn(&programs.vcsim, folder.path(), &address, &options)?,
                 programs,
@@ -381,6 +410,15 @@ fn spawn(program: &Path, folder: &Path, address: &str, options: &VcsimOptions) -
         ("-delay", options.delay.as_millis().to_string()),
     ] {
         arguments.extend([flag.to_owned(), value]);
+    }
+    if let Some(volumes) = &options.volumes {
+        for (flag, value) in [
+            ("-disks", volumes.disks.to_string()),
+            ("-task-delay", volumes.task_delay.as_millis().to_string()),
+            ("-ds", volumes.datastores.to_string()),
+        ] {
+            arguments.extend([flag.to_owned(), value]);
+        }
     }
     let process = Child::start(program, &arguments, &log_file("vcsim")?)?;
     // It says where it listens, and with which password, once it does.

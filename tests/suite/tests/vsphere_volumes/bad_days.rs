@@ -1,0 +1,180 @@
+//! Bad days of CNS: full machines and datastores, what others do behind the driver's back, answers that never come.
+
+use std::time::Duration;
+
+use cloudwit_csi::proto::*;
+use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::vcsim::VolumeOptions;
+use tonic::Code;
+
+use crate::driver::{Cns, delete, grow, point, wanted};
+use crate::sidecar_requests::{GIB, publish, unpublish, within};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_machine_has_another_one_chosen() {
+    let few = VolumeOptions {
+        disks: 2,
+        ..VolumeOptions::default()
+    };
+    // What CNS says, and what the configuration does.
+    for (options, volumes) in [(few, ""), (VolumeOptions::default(), ", maxVolumesPerNode: 2")] {
+        let cns = Cns::start(options, volumes).await;
+        let mut client = cns.client().await;
+        for number in 0..2 {
+            let id = cns.made(&mut client, &format!("pvc-{number}")).await;
+            client
+                .controller_publish_volume(publish(&id, cns.machine(0)))
+                .await
+                .unwrap();
+        }
+        let id = cns.made(&mut client, "pvc-third").await;
+        // The first answer may be that what was begun has failed; a fresh attempt then says that the machine is full.
+        let mut full = client
+            .controller_publish_volume(publish(&id, cns.machine(0)))
+            .await
+            .unwrap_err();
+        if full.code() == Code::Aborted {
+            full = client
+                .controller_publish_volume(publish(&id, cns.machine(0)))
+                .await
+                .unwrap_err();
+        }
+        let expected = if volumes.is_empty() {
+            &[Code::Aborted, Code::ResourceExhausted][..]
+        } else {
+            &[Code::ResourceExhausted]
+        };
+        assert!(expected.contains(&full.code()), "{full:?}");
+        client
+            .controller_publish_volume(publish(&id, cns.machine(1)))
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn full_datastore_is_told_and_leaves_nothing() {
+    let cns = Cns::start(VolumeOptions::default(), "").await;
+    let mut client = cns.client().await;
+    let huge = CreateVolumeRequest {
+        capacity_range: Some(CapacityRange {
+            required_bytes: 60 << 40,
+            limit_bytes: 0,
+        }),
+        ..wanted("pvc-huge")
+    };
+    let full = client.create_volume(huge).await.unwrap_err();
+    assert!(
+        matches!(full.code(), Code::ResourceExhausted | Code::Aborted),
+        "{full:?}"
+    );
+    assert!(full.message().contains("enough space"), "{full:?}");
+    assert!(cns.volumes().await.is_empty());
+    // A zone without a datastore: nothing is begun, so another one may be chosen at once.
+    let nowhere = crate::sidecar_requests::wanted_at("pvc-nowhere", crate::driver::ZONE_KEY, "c");
+    let nowhere = client.create_volume(nowhere).await.unwrap_err();
+    assert_eq!(nowhere.code(), Code::ResourceExhausted, "{nowhere:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn volume_and_machine_that_others_deleted_are_gone() {
+    let cns = Cns::start(VolumeOptions::default(), "").await;
+    let mut client = cns.client().await;
+    let id = cns.made(&mut client, "pvc-1").await;
+    cns.vcsim.govc(&["volume.rm", &id]).await.unwrap();
+    let gone = client
+        .controller_publish_volume(publish(&id, cns.machine(0)))
+        .await
+        .unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound);
+    let gone = client.controller_expand_volume(grow(&id, 4 * GIB)).await.unwrap_err();
+    assert_eq!(gone.code(), Code::NotFound);
+    client
+        .controller_unpublish_volume(unpublish(&id, cns.machine(0)))
+        .await
+        .unwrap();
+    client.delete_volume(delete(&id)).await.unwrap();
+    assert_eq!(cns.calls("CnsDeleteVolume"), 0, "there was nothing to delete");
+
+    let id = cns.made(&mut client, "pvc-2").await;
+    let nobody = client
+        .controller_publish_volume(publish(&id, "42000000-0000-4000-8000-000000000000"))
+        .await;
+    assert_eq!(nobody.unwrap_err().code(), Code::NotFound);
+    cns.vcsim.destroy(&cns.machines[3].path).await.unwrap();
+    client
+        .controller_unpublish_volume(unpublish(&id, cns.machine(3)))
+        .await
+        .unwrap();
+    client
+        .controller_publish_volume(publish(&id, cns.machine(0)))
+        .await
+        .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_waited_for_and_begun_once() {
+    let slow = VolumeOptions {
+        task_delay: Duration::from_secs(3),
+        ..VolumeOptions::default()
+    };
+    let cns = Cns::start(slow, "").await;
+    let mut client = cns.client().await;
+    let late = client
+        .create_volume(within(Duration::from_secs(2), wanted("pvc-1")))
+        .await
+        .unwrap_err();
+    assert_eq!(late.code(), Code::DeadlineExceeded, "{late:?}");
+    assert!(late.message().contains("creating the volume pvc-1"), "{late:?}");
+    let id = cns.made(&mut client, "pvc-1").await;
+    let late = client
+        .controller_publish_volume(within(Duration::from_secs(2), publish(&id, cns.machine(0))))
+        .await;
+    assert_eq!(late.unwrap_err().code(), Code::DeadlineExceeded);
+    client
+        .controller_publish_volume(publish(&id, cns.machine(0)))
+        .await
+        .unwrap();
+    client.controller_expand_volume(grow(&id, 3 * GIB)).await.unwrap();
+    client
+        .controller_unpublish_volume(unpublish(&id, cns.machine(0)))
+        .await
+        .unwrap();
+    client.delete_volume(delete(&id)).await.unwrap();
+    for method in [
+        "CnsCreateVolume",
+        "CnsAttachVolume",
+        "CnsExtendVolume",
+        "CnsDetachVolume",
+        "CnsDeleteVolume",
+    ] {
+        assert_eq!(cns.calls(method), 1, "{method}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn answers_that_never_come_make_no_second_volume() {
+    let cns = Cns::start(VolumeOptions::default(), "").await;
+    let mut client = cns.client().await;
+    for (number, fault) in [Fault::broken(10), Fault::cut(10)].into_iter().enumerate() {
+        let name = format!("pvc-{number}");
+        let lost = cns.gate.fail(point("CnsCreateVolume"), fault.times(1));
+        let id = loop {
+            // The sidecar asks again.
+            match client.create_volume(wanted(&name)).await {
+                Ok(answer) => break answer.into_inner().volume.unwrap().volume_id,
+                Err(status) => assert!(
+                    matches!(
+                        status.code(),
+                        Code::Unavailable | Code::Aborted | Code::DeadlineExceeded
+                    ),
+                    "{status:?}"
+                ),
+            }
+        };
+        assert_eq!(lost.met(), 1);
+        cns.gate.open();
+        assert_eq!(cns.volumes().await.len(), 1, "{name}");
+        client.delete_volume(delete(&id)).await.unwrap();
+    }
+}
