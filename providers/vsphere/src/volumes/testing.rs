@@ -11,7 +11,11 @@ macro_rules! answer {
     ($file:literal) => {
         FakeAnswer::xml(
             200,
-            cloudwit_guest_sdk::testing::recorded(include_str!(concat!("../../recorded/", $file))),
+            cloudwit_guest_sdk::testing::recorded(include_str!(concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/recorded/",
+                $file
+            ))),
         )
     };
 }
@@ -65,6 +69,7 @@ pub fn vcenter(first: Rules) -> FakeHost {
         ("<CnsDetachVolume", answer!("cns_begun.xml")),
         ("<CnsQuerySnapshots", answer!("cns_begun.xml")),
         ("<CnsCreateSnapshots", answer!("cns_begun.xml")),
+        ("<obj type=\"Task\">", answer!("cns_created.xml")),
     ];
     let rules: Rules = first.into_iter().chain(usual).collect();
     host.serve(move |request: &SentRequest| {

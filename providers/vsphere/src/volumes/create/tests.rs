@@ -10,7 +10,7 @@ fn new_volume_is_requested_as_the_api_has_it() {
     let host = vcenter(vec![]);
     let mut new = wanted("pvc-<1>");
     new.parameters = vec![Pair::new("storagePolicyName", "VM Encryption Policy")];
-    assert_eq!(token(call(&host).create_volume(&new, None)), "task-63 global");
+    assert_eq!(token(call(&host).create_volume(&new, None)), "task-63 vc.test");
     let requests = sent(&host, "<CnsCreateVolume ");
     let [request] = requests.as_slice() else {
         panic!("{requests:?}")
@@ -45,7 +45,7 @@ fn made_volume_is_found_by_its_name() {
         ("<names>pvc-1</names>", answer!("cns_volume.xml")),
     ]);
     let made = call(&host)
-        .create_volume(&wanted("pvc-1"), Some("task-63 global"))
+        .create_volume(&wanted("pvc-1"), Some("task-63 vc.test"))
         .unwrap();
     assert_eq!((made.id.as_str(), made.size), (ONE, 2 << 30));
     assert_eq!(made.context, [Pair::new("type", "vSphere CNS Block Volume")]);
@@ -66,7 +66,7 @@ fn made_volume_is_found_by_its_name() {
 fn missing_space_is_exhausted() {
     let host = vcenter(vec![("task-72", answer!("cns_no_space.xml"))]);
     let full = call(&host)
-        .create_volume(&wanted("huge"), Some("task-72 global"))
+        .create_volume(&wanted("huge"), Some("task-72 vc.test"))
         .unwrap_err();
     assert_eq!(full.kind, FailureKind::Exhausted);
     assert_eq!(full.code.as_deref(), Some("NoDiskSpace"));
@@ -77,14 +77,14 @@ fn running_task_and_token_of_nothing() {
     let running = include_str!("../../../recorded/cns_created.xml").replace("<state>success<", "<state>running<");
     let running = FakeAnswer::xml(200, cloudwit_guest_sdk::testing::recorded(&running));
     let host = vcenter(vec![("<obj type=\"Task\">task-63", running)]);
-    let again = call(&host).create_volume(&wanted("pvc-1"), Some("task-63 global"));
-    assert_eq!(token(again), "task-63 global");
+    let again = call(&host).create_volume(&wanted("pvc-1"), Some("task-63 vc.test"));
+    assert_eq!(token(again), "task-63 vc.test");
     // Another vCenter's, which is not configured any more: begun anew.
     let host = vcenter(vec![]);
     let anew = call(&host).create_volume(&wanted("pvc-1"), Some("task-1 elsewhere"));
     assert_eq!(
         (token(anew).as_str(), sent(&host, "<CnsCreateVolume ").len()),
-        ("task-63 global", 1)
+        ("task-63 vc.test", 1)
     );
 }
 
@@ -123,7 +123,7 @@ fn volume_in_use_is_not_deleted() {
     );
     assert_eq!(sent(&host, "<CnsDeleteVolume ").len(), 0);
     // By what CNS says.
-    let refused = call(&host).delete_volume(ONE, Some("task-83 global")).unwrap_err();
+    let refused = call(&host).delete_volume(ONE, Some("task-83 vc.test")).unwrap_err();
     assert_eq!(refused.kind, FailureKind::FailedPrecondition);
 }
 
@@ -151,7 +151,7 @@ fn volume_of_a_snapshot_lies_beside_it_and_is_as_large() {
     ]);
     let mut new = wanted("pvc-copy");
     new.source = Some(VolumeSource::Snapshot(id));
-    assert_eq!(token(call(&host).create_volume(&new, None)), "task-63 global");
+    assert_eq!(token(call(&host).create_volume(&new, None)), "task-63 vc.test");
     let source = format!(
         "<volumeSource xsi:type=\"CnsSnapshotVolumeSource\"><volumeId><id>{ONE}</id></volumeId>\
          <snapshotId><id>0c1b2c3d-0000-4000-8000-00000000000b</id></snapshotId></volumeSource></createSpecs>"
