@@ -10,16 +10,17 @@ import (
 
 // associations tells which machines have which disks.
 type associations struct {
-	types.ManagedObjectReference
+	mo.VcenterVStorageObjectManager
 }
 
 // associate adds the method that govmomi's manager of disks lacks: calls of it go to an object of ours.
 func associate(registry *simulator.Registry) {
-	own := &associations{types.ManagedObjectReference{Type: "VcenterVStorageObjectManager", Value: "associations"}}
+	own := new(associations)
+	own.Self = types.ManagedObjectReference{Type: "VcenterVStorageObjectManager", Value: "associations"}
 	registry.Put(own)
 	registry.Handler = func(_ *simulator.Context, method *simulator.Method) (mo.Reference, types.BaseMethodFault) {
 		if method.Name == "RetrieveVStorageObjectAssociations" {
-			method.This = own.ManagedObjectReference
+			method.This = own.Self
 		}
 		return nil, nil
 	}

@@ -249,6 +249,10 @@ func page[T any](all []T, cursor *cnstypes.CnsCursor) ([]T, cnstypes.CnsCursor) 
 }
 
 func (m *volumeManager) CnsQueryVolume(ctx context.Context, req *cnstypes.CnsQueryVolume) soap.HasFault {
+	if req.Filter == nil {
+		// Older clients, govc among them, do not write the type of an empty filter.
+		req.Filter = new(cnstypes.CnsQueryFilter)
+	}
 	body := m.CnsVolumeManager.CnsQueryVolume(ctx, req).(*methods.CnsQueryVolumeBody)
 	result := &body.Res.Returnval
 	slices.SortFunc(result.Volumes, func(one, other cnstypes.CnsVolume) int {
@@ -276,4 +280,3 @@ func (m *volumeManager) CnsQuerySnapshots(ctx *simulator.Context, req *cnstypes.
 	})
 	return &methods.CnsQuerySnapshotsBody{Res: &cnstypes.CnsQuerySnapshotsResponse{Returnval: task.Run(vim)}}
 }
-

@@ -28,7 +28,7 @@ func main() {
 	flag.IntVar(&model.Datastore, "ds", model.Datastore, "Number of local datastores")
 	flag.IntVar(&model.Machine, "vm", model.Machine, "Number of virtual machines per resource pool")
 	flag.IntVar(&model.DelayConfig.Delay, "delay", model.DelayConfig.Delay, "Milliseconds that each call takes")
-	flag.IntVar(&simulator.TaskDelay.Delay, "task-delay", 0, "Milliseconds that each task takes")
+	delay := flag.Int("task-delay", 0, "Milliseconds that each task takes")
 	flag.IntVar(&disks, "disks", disks, "Number of volumes that fit a machine")
 	listen := flag.String("l", "127.0.0.1:8989", "Listen address")
 	user := flag.String("username", "", "Login username")
@@ -37,11 +37,12 @@ func main() {
 	key := flag.String("tlskey", "", "Path to TLS key file")
 	flag.Parse()
 
-	// Else nothing can be read while a task waits.
-	simulator.TaskDelay.MethodDelay = map[string]int{"LockHandoff": 0}
 	if err := model.Create(); err != nil {
 		log.Fatal(err)
 	}
+	simulator.TaskDelay.Delay = *delay
+	// Else nothing can be read while a task waits.
+	simulator.TaskDelay.MethodDelay = map[string]int{"LockHandoff": 0}
 	pair, err := tls.LoadX509KeyPair(*certificate, *key)
 	if err != nil {
 		log.Fatal(err)

@@ -34,6 +34,9 @@ pub(crate) struct Found {
 /// Volumes by id; none where every vCenter says that there is none.
 pub(crate) type Finds = BTreeMap<String, Result<Option<Found>, Failure>>;
 
+/// Volumes of one vCenter with their ids, in the order of its answer.
+pub(crate) type Whole = Vec<(String, Result<Found, Failure>)>;
+
 /// Volumes by id in the contract's words.
 pub(crate) type Told = BTreeMap<String, Result<Option<Volume>, Failure>>;
 
@@ -80,10 +83,7 @@ impl Vsphere {
             };
             match self.unless_silent(vcenter, || self.found(place, vcenter, &filter)) {
                 Ok(found) => {
-                    for one in found {
-                        let (id, one) = one;
-                        finds.insert(id, one.map(Some));
-                    }
+                    finds.extend(found.into_iter().map(|(id, one)| (id, one.map(Some))));
                 }
                 Err(failure) => silent = silent.or(Some(named(vcenter, failure))),
             }
@@ -137,24 +137,14 @@ impl Vsphere {
     }
 
     /// The volumes of one vCenter that a filter fits, by their ids.
-    fn found(
-        &self,
-        place: usize,
-        vcenter: &VCenterSettings,
-        filter: &Filter<'_>,
-    ) -> Result<Vec<(String, Result<Found, Failure>)>, Failure> {
+    fn found(&self, place: usize, vcenter: &VCenterSettings, filter: &Filter<'_>) -> Result<Whole, Failure> {
         let cns = self.cns(vcenter);
         let volumes = cns.query(filter)?.entries;
         self.whole(place, &cns, volumes)
     }
 
     /// Volumes of one vCenter with where they are and which machines have them.
-    pub(crate) fn whole(
-        &self,
-        place: usize,
-        cns: &Cns<'_>,
-        volumes: Vec<CnsVolume>,
-    ) -> Result<Vec<(String, Result<Found, Failure>)>, Failure> {
+    pub(crate) fn whole(&self, place: usize, cns: &Cns<'_>, volumes: Vec<CnsVolume>) -> Result<Whole, Failure> {
         if volumes.is_empty() {
             return Ok(Vec::new());
         }

@@ -68,8 +68,11 @@ enum Step<T> {
     Begin,
 }
 
-/// How one stands by its task: nothing is known, or it has failed so.
-type Look<T> = Result<Step<T>, Failure>;
+/// Decides about one, from its machine and from what its task failed with.
+type Decide<'d, T> = dyn FnMut(&Move<'_>, Option<&WithDisks>, Option<Failure>) -> Result<Step<T>, Failure> + 'd;
+
+/// What came of one; none while that is open.
+type Settled<T> = Option<Result<T, Failure>>;
 
 impl Vsphere {
     pub(super) fn attach(&self, attachments: &[NewAttachment]) -> Result<Each<Attached>, Failure> {
@@ -141,12 +144,12 @@ impl Vsphere {
         way: Way,
         moves: &[Move<'_>],
         done: &dyn Fn(&Element) -> Result<T, Failure>,
-        decide: &mut dyn FnMut(&Move<'_>, Option<&WithDisks>, Option<Failure>) -> Look<T>,
+        decide: &mut Decide<'_, T>,
     ) -> Result<Each<T>, Failure> {
         let tasks = self.tasks_of(moves.iter().filter_map(|one| TaskId::read(one.token)))?;
         let looked = moves.iter().map(|one| self.look(&tasks, one, done));
-        let looked: Vec<Option<Result<T, Failure>>> = looked.collect();
-        let is_open = |look: &Option<Result<T, Failure>>| match look {
+        let looked: Vec<Settled<T>> = looked.collect();
+        let is_open = |look: &Settled<T>| match look {
             None => true,
             Some(Err(failure)) => !matches!(failure.kind, FailureKind::Pending(_)),
             Some(Ok(_)) => false,
@@ -154,7 +157,7 @@ impl Vsphere {
         let open = moves.iter().zip(&looked).filter(|(_, look)| is_open(look));
         let machines = self.machines(open.map(|(one, _)| one.node));
         let mut changes: Changes<'_> = Changes::new();
-        let mut answers: Vec<Option<Result<T, Failure>>> = Vec::new();
+        let mut answers: Vec<Settled<T>> = Vec::new();
         for (at, (one, look)) in moves.iter().zip(looked).enumerate() {
             let failed = match look {
                 Some(Err(failure)) if !matches!(failure.kind, FailureKind::Pending(_)) => Some(failure),
@@ -184,7 +187,7 @@ impl Vsphere {
             });
         }
         let mut begun = self.change(way, &changes);
-        let answer = |(at, (one, answer)): (usize, (&Move<'_>, Option<Result<T, Failure>>))| {
+        let answer = |(at, (one, answer)): (usize, (&Move<'_>, Settled<T>))| {
             answer.unwrap_or_else(|| match begun.remove(&at) {
                 Some(Ok(task)) => Err(task.pending(&one.doing)),
                 Some(Err(failure)) => Err(failure),
@@ -206,12 +209,7 @@ impl Vsphere {
     }
 
     /// What its task says; none where there is none, or it is not known any more.
-    fn look<T>(
-        &self,
-        tasks: &Tasks,
-        one: &Move<'_>,
-        done: &dyn Fn(&Element) -> Result<T, Failure>,
-    ) -> Option<Result<T, Failure>> {
+    fn look<T>(&self, tasks: &Tasks, one: &Move<'_>, done: &dyn Fn(&Element) -> Result<T, Failure>) -> Settled<T> {
         let id = TaskId::read(one.token)?;
         let state = tasks.get(&id)?;
         if let TaskState::Failed(_) = state {

@@ -50,15 +50,15 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
     let [volume] = volumes.as_slice() else {
         panic!("{volumes:?}")
     };
-    let cluster = &volume["metadata"]["containerCluster"];
+    let cluster = &volume["Metadata"]["ContainerCluster"];
     for (has, wanted) in [
-        (&volume["volumeId"]["id"], id.as_str()),
-        (&volume["name"], "pvc-1"),
-        (&volume["volumeType"], "BLOCK"),
-        (&cluster["clusterId"], CLUSTER),
-        (&cluster["clusterType"], "KUBERNETES"),
-        (&cluster["clusterFlavor"], "VANILLA"),
-        (&cluster["vSphereUser"], "ccm"),
+        (&volume["VolumeId"]["Id"], id.as_str()),
+        (&volume["Name"], "pvc-1"),
+        (&volume["VolumeType"], "BLOCK"),
+        (&cluster["ClusterId"], CLUSTER),
+        (&cluster["ClusterType"], "KUBERNETES"),
+        (&cluster["ClusterFlavor"], "VANILLA"),
+        (&cluster["VSphereUser"], "ccm"),
     ] {
         assert_eq!(has, wanted, "{volume}");
     }
@@ -115,7 +115,7 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
         (4 * GIB + MIB, true)
     );
     assert_eq!(
-        cns.volumes().await[0]["backingObjectDetails"]["capacityInMb"],
+        cns.volumes().await[0]["BackingObjectDetails"]["CapacityInMb"],
         4 * 1024 + 1
     );
 
@@ -268,12 +268,12 @@ async fn class_names_datastore_and_policy() {
     let volumes = cns.volumes().await;
     assert_eq!(volumes.len(), 2, "{volumes:?}");
     assert!(
-        volumes.iter().all(|volume| volume["datastoreUrl"] == url.as_str()),
+        volumes.iter().all(|volume| volume["DatastoreUrl"] == url.as_str()),
         "{volumes:?}"
     );
     let policy = |name: &str| {
-        let volume = volumes.iter().find(|volume| volume["name"] == name).unwrap();
-        volume["storagePolicyId"].as_str().unwrap_or_default().to_owned()
+        let volume = volumes.iter().find(|volume| volume["Name"] == name).unwrap();
+        volume["StoragePolicyId"].as_str().unwrap_or_default().to_owned()
     };
     // VMware's own client knows its id.
     let policies = cns

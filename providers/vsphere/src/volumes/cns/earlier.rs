@@ -21,6 +21,9 @@ const SETTLED: Duration = Duration::from_secs(12 * 60 * 60);
 /// How long it is kept since when we look; longer than tasks take.
 const SINCE: Duration = Duration::from_secs(60 * 60);
 
+/// When the volume is looked for once more.
+const NEXT: Duration = Duration::from_millis(50);
+
 /// Tasks in one page.
 const PAGE: u32 = 200;
 
@@ -37,10 +40,10 @@ fn runs_since_before(info: &Element, since: u64) -> bool {
 }
 
 impl Cns<'_> {
-    /// Success when no earlier task creates volumes any more.
+    /// Success when no earlier task creates volumes any more, as was found in an earlier call.
     ///
     /// # Errors
-    /// `pending` while one does.
+    /// `pending` until then.
     pub(crate) fn settled(&self, doing: &str) -> Result<(), Failure> {
         let state = self.context.state();
         if state.get::<bool>(&self.settled_key()).is_some() {
@@ -59,7 +62,9 @@ impl Cns<'_> {
             return Err(Failure::pending(POLL, "", text));
         }
         state.put(&self.settled_key(), &true, Keep::at_most(SETTLED));
-        Ok(())
+        // One may have ended after its volume was looked for.
+        let text = format!("{doing}: it is looked for once more");
+        Err(Failure::pending(NEXT, "", text))
     }
 
     /// A creation was requested without an answer: it may run.
