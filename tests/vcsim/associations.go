@@ -8,7 +8,7 @@ import (
 	"github.com/vmware/govmomi/vim25/types"
 )
 
-// associations tells which machines have which disks.
+// associations says which machines have which disks.
 type associations struct {
 	mo.VcenterVStorageObjectManager
 }

@@ -203,7 +203,7 @@ pub struct NsxRoute {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Volumes {
-    /// By what CNS tells the volumes of clusters apart; the cluster's name when left out.
+    /// The id that distinguishes the volumes of clusters in CNS; the cluster's name when left out.
     pub cluster_id: Option<String>,
     /// What vCenter shows as the kind of Kubernetes.
     pub cluster_distribution: Option<String>,

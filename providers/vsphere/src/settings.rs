@@ -47,7 +47,7 @@ pub struct Settings {
 /// What counts for volumes.
 #[derive(Debug)]
 pub struct VolumeSettings {
-    /// By what CNS tells the volumes of clusters apart; none for the cluster's name.
+    /// The id that distinguishes the volumes of clusters in CNS; none for the cluster's name.
     pub cluster_id: Option<String>,
     /// What vCenter shows as the kind of Kubernetes.
     pub distribution: Option<String>,

@@ -53,7 +53,7 @@ impl Vsphere {
         Ok(self.cns(vcenter))
     }
 
-    /// By what CNS tells the volumes of this cluster from those of others.
+    /// The id that distinguishes the volumes of this cluster in CNS.
     pub(crate) fn cluster_id(&self) -> String {
         let own = self.settings.volumes.cluster_id.clone();
         own.unwrap_or_else(|| {

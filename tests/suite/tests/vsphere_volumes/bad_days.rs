@@ -97,10 +97,10 @@ async fn volume_and_machine_that_others_deleted_are_gone() {
     assert_eq!(cns.calls("CnsDeleteVolume"), 0, "there was nothing to delete");
 
     let id = cns.made(&mut client, "pvc-2").await;
-    let nobody = client
+    let missing = client
         .controller_publish_volume(publish(&id, "42000000-0000-4000-8000-000000000000"))
         .await;
-    assert_eq!(nobody.unwrap_err().code(), Code::NotFound);
+    assert_eq!(missing.unwrap_err().code(), Code::NotFound);
     cns.vcsim.destroy(&cns.machines[3].path).await.unwrap();
     client
         .controller_unpublish_volume(unpublish(&id, cns.machine(3)))
@@ -160,7 +160,7 @@ async fn answers_that_never_come_make_no_second_volume() {
         let name = format!("pvc-{number}");
         let lost = cns.gate.fail(point("CnsCreateVolume"), fault.times(1));
         let id = loop {
-            // The sidecar asks again.
+            // The sidecar repeats the request.
             match client.create_volume(wanted(&name)).await {
                 Ok(answer) => break answer.into_inner().volume.unwrap().volume_id,
                 Err(status) => assert!(

@@ -24,7 +24,7 @@ pub const ZONE_KEY: &str = "topology.csi.vmware.com/k8s-zone";
 /// The zone of the cluster's hosts, and so of the first two machines.
 pub const ZONE: &str = "a";
 
-/// By what CNS tells the cluster's volumes.
+/// The id that distinguishes the cluster's volumes in CNS.
 pub const CLUSTER: &str = "shop-7";
 
 /// The driver's process, and what it has to do with. It ends before the others.

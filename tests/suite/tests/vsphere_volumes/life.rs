@@ -82,7 +82,7 @@ async fn volume_is_created_attached_grown_copied_and_deleted() {
     let uuid = &context["diskUUID"];
     assert_eq!(context["type"], "vSphere CNS Block Volume");
     assert_eq!(context["device.csi.cloudwit.dev/wwn"], format!("0x{uuid}"));
-    // The device as vCenter has it: what SCSI tells the machine.
+    // The device as vCenter has it: what SCSI page 83 has.
     let reference = format!("VirtualMachine:{}", cns.machines[0].reference);
     let device = ["object.collect", "-json", &reference, "config.hardware.device"];
     let devices = cns.vcsim.govc(&device).await.unwrap();
@@ -275,7 +275,7 @@ async fn class_names_datastore_and_policy() {
         let volume = volumes.iter().find(|volume| volume["Name"] == name).unwrap();
         volume["StoragePolicyId"].as_str().unwrap_or_default().to_owned()
     };
-    // VMware's own client knows its id.
+    // Its id by VMware's own client.
     let policies = cns
         .vcsim
         .govc(&["storage.policy.ls", "-i", "vSAN Default Storage Policy"])

@@ -1,4 +1,4 @@
-//! Which machines have a disk: associations of First Class Disks, which CNS itself does not tell.
+//! Which machines have a disk: associations of First Class Disks, which the API of CNS does not have.
 
 use std::collections::BTreeMap;
 

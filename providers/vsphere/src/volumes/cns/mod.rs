@@ -42,7 +42,7 @@ pub(crate) struct Cns<'a> {
 }
 
 impl<'a> Cns<'a> {
-    /// Of this vCenter. Asks nothing yet.
+    /// Of this vCenter. No request is made yet.
     pub(crate) fn new(vcenter: &'a VCenterSettings, context: Context) -> Self {
         Self {
             sessions: Sessions::new(vcenter, context),
