@@ -130,7 +130,7 @@ async fn sim(scene: &Scene) {
 async fn a_file_that_is_no_wasm_is_refused() {
     let scene = Scene::new("bad-no-wasm").await;
     let said = scene.refused_component("#!/bin/sh\n").await;
-    contains_all(&said, &["bad.wasm", "no WebAssembly", "wasm32-wasip2"]);
+    contains_all(&said, &["bad.wasm", "is not WebAssembly", "wasm32-wasip2"]);
 }
 
 #[tokio::test]

@@ -80,7 +80,8 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
     }
     scene.services_gone().await;
     let deleted = scene.requests("deleted").await;
-    let most = [15, 300, 30, 295];
+    // The second and the last are upstream's.
+    let most = [15, 304, 40, 301];
     let found = [joined, made, one_more, deleted];
     assert!(found.iter().zip(most).all(|(found, most)| *found <= most), "{found:?}");
 }
