@@ -10,9 +10,6 @@ use anyhow::{Context, Result, ensure};
 use crate::image_layer;
 use crate::measure::{Goal, Measure, Section, Unit};
 
-/// What a packed component may have.
-const PACKED: f64 = xtask::guests::PACKED_LIMIT as f64;
-
 /// What the image may have on a disk.
 const IMAGE: f64 = 25e6;
 
@@ -46,12 +43,13 @@ pub fn measure(things: &Things<'_>) -> Result<Section> {
     for component in xtask::guests::components(things.components)? {
         let name = component.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let packed = usize::try_from(xtask::guests::packed_size(&component)?)?;
+        let most = Goal::AtMost(xtask::guests::packed_limit(&name) as f64);
         if name == "sim" {
             sim_packed = packed;
         }
         section.measures.extend([
             size(&name, format!("component `{name}`"), bytes(&component)?),
-            size(&format!("{name}-packed"), format!("component `{name}`, packed"), packed).goal(Goal::AtMost(PACKED)),
+            size(&format!("{name}-packed"), format!("component `{name}`, packed"), packed).goal(most),
         ]);
     }
     let peer = bytes(things.peer)?;

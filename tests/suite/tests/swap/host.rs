@@ -203,7 +203,11 @@ async fn interfaces_may_come_but_not_go() {
     );
     let swap = provider.swap(Ok((sim.file(1), sim.settings()))).await;
     assert_eq!(swap.result, SwapResult::Abilities);
-    assert!(swap.message.contains("the provider-id prefix \"test://\""), "{}", swap.message);
+    assert!(
+        swap.message.contains("the provider-id prefix \"test://\""),
+        "{}",
+        swap.message
+    );
     provider.get_balancer(&service()).await.unwrap_err();
     assert!(provider.lookup(&[node("a")]).await.is_ok());
 }
