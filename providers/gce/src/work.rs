@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
         for operation in &former.operations {
             match Operation::look(api, operation) {
                 Ok(running) => work.running.extend(running),
-                // Somebody else was faster: what there is now is read below.
+                // Another writer was faster: the state is read again below.
                 Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::AlreadyExists) => {
                     seen = None
                 }
@@ -149,7 +149,7 @@ impl<'a> Work<'a> {
             return Ok(found.clone());
         }
         let found = self.api.find(path)?;
-        // Where a change goes on it says nothing for later.
+        // While a change is in flight the observed state is not kept.
         if !self.begun.iter().any(|begun| begun == path) {
             self.seen.found.insert(path.into(), found.clone());
         }

@@ -44,7 +44,7 @@ impl Found {
         self.seen[key].as_str().unwrap_or_default()
     }
 
-    /// The items of a list that is told.
+    /// The items of a list in the answer.
     pub fn items(&self, key: &str) -> impl Iterator<Item = &Value> {
         self.seen[key].as_array().into_iter().flatten()
     }

@@ -134,7 +134,7 @@ impl<'a> Wanted<'a> {
         })
     }
 
-    /// A number by which other Nodes are told from these.
+    /// A hash of the Nodes: it differs when they do.
     pub fn nodes(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         let all = self.fronts.iter().map(|front| &front.nodes);

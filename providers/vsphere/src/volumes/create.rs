@@ -16,7 +16,7 @@ use crate::instances::named;
 use crate::session::Session;
 use crate::volumes::MIB;
 use crate::volumes::class::{Class, Policy, check_uses};
-use crate::volumes::cns::task::{TaskId, TaskState};
+use crate::volumes::cns::task::TaskId;
 use crate::volumes::cns::{Cns, element, id_element};
 use crate::volumes::find::Found;
 use crate::volumes::place::stores::Store;
@@ -68,7 +68,7 @@ impl Vsphere {
         let doing = format!("creating the volume {}", new.name);
         match self.passed(token, &doing, None) {
             Ok(_) => {}
-            // Somebody else's call was faster: what there is now is seen below.
+            // Another call was faster: the volume is read below.
             Err(failure) if failure.kind == FailureKind::AlreadyExists => {}
             Err(failure) => return Err(failure),
         }
@@ -264,9 +264,9 @@ impl Vsphere {
         let Some(state) = states.get(&task) else {
             return Ok(None);
         };
-        match (state, state.result(volume)) {
-            (TaskState::Running, _) | (_, None) => Err(task.pending(doing)),
-            (_, Some(result)) => Ok(Some(result?.clone())),
+        match state.result(volume) {
+            None => Err(task.pending(doing)),
+            Some(result) => Ok(Some(result?.clone())),
         }
     }
 }

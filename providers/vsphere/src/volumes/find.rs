@@ -15,7 +15,7 @@ use crate::volumes::cns::volume::{CnsVolume, Filter, is_id};
 use crate::volumes::place;
 use crate::zones::Zone;
 
-/// Volumes of one name; more than one is a mistake of somebody's.
+/// Volumes of one name that are read; more than one is a conflict.
 const NAMESAKES: u64 = 10;
 
 /// A volume that is there.

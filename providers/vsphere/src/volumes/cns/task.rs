@@ -131,10 +131,7 @@ impl Cns<'_> {
             };
             let call = |method: &str, what: &str| self.collect(session, &version, method, what);
             retrieve_by(&call, &query, &mut |object| {
-                let id = object.reference().map(|task| TaskId {
-                    task: task.value,
-                    vcenter: self.vcenter.name.clone(),
-                });
+                let id = object.reference().map(|task| self.task(&task));
                 if let (Some(id), Some(info)) = (id, object.value("info")) {
                     states.insert(id, TaskState::read(info));
                 }
