@@ -16,6 +16,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::child::Child;
+use crate::eventually;
+use crate::installation::SOON;
 use crate::moto::log_file;
 
 /// How long one may take to start on a busy machine. It usually takes half a second.
@@ -166,6 +168,33 @@ impl StandIn {
     pub async fn forget_calls(&self) -> Result<()> {
         let none = String::new();
         ask(&self.url, Method::DELETE, "/test/calls", none).await.map(drop)
+    }
+
+    /// As [`count_calls`](Self::count_calls), once each operation that a change began was looked at.
+    ///
+    /// # Panics
+    ///
+    /// When some are not after [`SOON`].
+    ///
+    /// # Errors
+    ///
+    /// When the stand-in does not answer.
+    pub async fn count_settled_calls(&self, title: &str) -> Result<usize> {
+        eventually(SOON, "all operations are looked at", || async {
+            let calls = self.calls().await.map_err(|error| error.to_string())?;
+            let looks = calls.iter().filter(|call| call.target.contains("/operations/")).count();
+            let changes = calls
+                .iter()
+                .filter(|call| call.method != "GET" && call.status < 400 && !call.name.ends_with("token"));
+            let changes = changes.count();
+            if looks >= changes {
+                Ok(())
+            } else {
+                Err(format!("{looks} looks at {changes} operations"))
+            }
+        })
+        .await;
+        self.count_calls(title).await
     }
 
     /// How many calls there were since the last look; prints which, under this title.

@@ -16,9 +16,12 @@ pub const SOON: Duration = Duration::from_secs(120);
 
 /// The driver's process; it ends when this is dropped.
 pub struct CsiProcess {
-    process: Child,
+    /// None while it is started again.
+    process: Option<Child>,
+    program: PathBuf,
+    arguments: Vec<String>,
     socket: PathBuf,
-    _folder: tempfile::TempDir,
+    folder: tempfile::TempDir,
 }
 
 impl CsiProcess {
@@ -34,7 +37,7 @@ impl CsiProcess {
         let settings = deployment.write("settings.yaml", &files.settings).unwrap();
         let socket = folder.path().join("csi.sock");
         let cache = xtask::workspace::target().join("tmp/code-cache");
-        let arguments = [
+        let arguments = vec![
             "csi".to_owned(),
             component.display().to_string(),
             format!("--cloud-config={}", config.display()),
@@ -42,19 +45,39 @@ impl CsiProcess {
             format!("--endpoint={}", socket.display()),
             format!("--cache-dir={}", cache.display()),
         ];
-        let process = Child::start(&program, &arguments, &folder.path().join("csi.log")).unwrap();
+        let mut this = Self {
+            process: None,
+            program,
+            arguments,
+            socket,
+            folder,
+        };
+        this.run().await;
+        this
+    }
+
+    async fn run(&mut self) {
+        let log = self.folder.path().join("csi.log");
+        let process = Child::start(&self.program, &self.arguments, &log).unwrap();
         eventually(SOON, "the driver listens", || async {
-            let connected = tokio::net::UnixStream::connect(&socket).await;
+            let connected = tokio::net::UnixStream::connect(&self.socket).await;
             connected
                 .map(drop)
                 .map_err(|error| format!("{error}\n{}", process.log_end()))
         })
         .await;
-        Self {
-            process,
-            socket,
-            _folder: folder,
-        }
+        self.process = Some(process);
+    }
+
+    /// Kills the process in the middle of whatever it does, and starts it again.
+    pub async fn restart(&mut self) {
+        let process = self.process.take().unwrap();
+        tokio::task::spawn_blocking(move || process.kill())
+            .await
+            .unwrap()
+            .unwrap();
+        drop(std::fs::remove_file(&self.socket));
+        self.run().await;
     }
 
     /// A client of the controller service.
@@ -64,7 +87,7 @@ impl CsiProcess {
 
     /// The end of the process's log.
     pub fn log_end(&self) -> String {
-        self.process.log_end()
+        self.process.as_ref().map(Child::log_end).unwrap_or_default()
     }
 }
 

@@ -1,5 +1,5 @@
 //! A claim's whole life with Kubernetes' own controllers and sidecars: bound, attached, grown, snapshot, restored, detached, deleted; and in each step the
-//! leading process is killed while the cloud is at it, and the other replica goes on.
+//! leading process is killed while the cloud is at it, and the other replica takes over.
 
 use std::time::Duration;
 

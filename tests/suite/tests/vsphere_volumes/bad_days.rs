@@ -7,8 +7,8 @@ use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::vcsim::VolumeOptions;
 use tonic::Code;
 
-use crate::driver::{Cns, delete, grow, point, wanted};
-use crate::sidecar_requests::{GIB, publish, unpublish, within};
+use crate::driver::{Cns, point, wanted};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn full_machine_has_another_one_chosen() {

@@ -7,8 +7,8 @@ use futures::future::join_all;
 use serde_json::Value;
 use tonic::Code;
 
-use crate::driver::{CLUSTER, Cns, ZONE, ZONE_KEY, delete, grow, wanted, with_parameters};
-use crate::sidecar_requests::{GIB, publish, unpublish};
+use crate::driver::{CLUSTER, Cns, ZONE, ZONE_KEY, wanted, with_parameters};
+use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish};
 
 const MIB: i64 = 1 << 20;
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use cloudwit_test_support::vcsim::VolumeOptions;
 use tonic::Code;
 
-use crate::driver::{Cns, delete, wanted};
-use crate::sidecar_requests::{publish, unpublish, within};
+use crate::driver::{Cns, wanted};
+use crate::sidecar_requests::{delete, publish, unpublish, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn process_that_dies_in_mid_task_makes_nothing_twice() {
