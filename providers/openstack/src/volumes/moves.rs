@@ -26,7 +26,7 @@ const NEXT: Duration = Duration::from_millis(100);
 
 /// What is to be done for an attachment. Pure.
 #[derive(Debug, PartialEq)]
-pub(super) enum Step {
+enum Step {
     /// It is attached, with this name.
     Done(String),
     /// Cinder or Nova works on it.
@@ -41,7 +41,7 @@ pub(super) enum Step {
 ///
 /// # Errors
 /// `failed-precondition` when it cannot be attached as it is.
-pub(super) fn step(disk: &Disk, server: &str) -> Result<Step, Failure> {
+fn step(disk: &Disk, server: &str) -> Result<Step, Failure> {
     let (id, word) = (disk.id.as_str(), disk.status.word());
     let refused = |why: String| Err(Failure::failed_precondition(format!("volume {id} {why}")));
     match (&disk.status, disk.at(server)) {
@@ -223,3 +223,6 @@ fn is_full(refusal: &str) -> bool {
     const WORDS: &[u8] = b"number of disk devices";
     refusal.as_bytes().windows(WORDS.len()).any(|part| part == WORDS)
 }
+
+#[cfg(test)]
+mod tests;

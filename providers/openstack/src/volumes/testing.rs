@@ -1,9 +1,11 @@
 //! For tests: Cinder's and Nova's recorded answers (`recorded/record_volumes.py`).
 
+use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::Value;
 
 use crate::recorded::{Stage, answer, json};
+use crate::volumes::disk::Disk;
 use crate::volumes::{GIB, ZONE_KEY};
 
 /// A recorded file of the folder `volumes` by its name.
@@ -89,4 +91,41 @@ pub fn attachment(volume: &str, server: &str) -> NewAttachment {
 /// The status of a recorded file.
 pub fn status_of(file: &str) -> u16 {
     file.get(2..5).and_then(|status| status.parse().ok()).unwrap()
+}
+
+/// The recorded volume, which a server has.
+pub fn disk() -> Disk {
+    Disk::read(&recorded_volume()).unwrap()
+}
+
+/// Of a refusal.
+pub fn kind<T: std::fmt::Debug>(refused: Result<T, Failure>) -> FailureKind {
+    refused.unwrap_err().kind
+}
+
+/// Of an answer that is pending.
+pub fn token<T: std::fmt::Debug>(answered: Result<T, Failure>) -> String {
+    match kind(answered) {
+        FailureKind::Pending(token) => token,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Whether an answer is.
+pub fn is_pending<T: std::fmt::Debug>(answered: Result<T, Failure>) -> bool {
+    matches!(kind(answered), FailureKind::Pending(_))
+}
+
+/// A cloud whose one volume no server has.
+pub fn free() -> Stage {
+    stage("").always("GET", "/volumes/", || answer(volumes_file!("volume_free")))
+}
+
+/// Of the recorded volume from its server.
+pub fn detachment() -> Detachment {
+    Detachment {
+        volume: volume_id(),
+        node_id: server_id(),
+        token: None,
+    }
 }
