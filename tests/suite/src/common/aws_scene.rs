@@ -85,11 +85,18 @@ impl Scene {
         self.moto.call("ec2", method, arguments).await.unwrap()
     }
 
-    /// The actions that moto was asked for by the process's key, with the status of the answer.
+    /// The actions that moto was asked for by the process's key, with the status of the answer; 0 while there is none.
     pub async fn calls(&self) -> Vec<(String, u16)> {
         let calls = self.moto.calls().await.unwrap();
         let own = calls.into_iter().filter(|call| call.key == self.key.access_key);
         own.map(|call| (call.action, call.status)).collect()
+    }
+
+    /// Those of [`calls`](Self::calls) that are answered: the process goes on with calls of its own while a test looks.
+    pub async fn answered_calls(&self) -> Vec<(String, u16)> {
+        let mut calls = self.calls().await;
+        calls.retain(|(_, status)| *status != 0);
+        calls
     }
 
     /// How often this action was asked for.
