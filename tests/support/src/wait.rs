@@ -6,9 +6,12 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
-/// The first look comes at once, the next ones after this time, or as long as the last look took: one that costs a cloud's server much work would
+/// The first look comes at once, the next ones after this time, or [`REST`] times what the last look took: one that costs a cloud's server much work would
 /// else take its time from what is waited for.
 const PAUSE: Duration = Duration::from_millis(20);
+
+/// Looks take at most a quarter of the time.
+const REST: u32 = 3;
 
 /// No pause is longer.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -99,7 +102,7 @@ where
         if Instant::now() >= deadline {
             return Err(last);
         }
-        sleep(began.elapsed().clamp(PAUSE, LONGEST_PAUSE)).await;
+        sleep((began.elapsed() * REST).clamp(PAUSE, LONGEST_PAUSE)).await;
     }
 }
 

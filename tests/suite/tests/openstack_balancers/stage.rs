@@ -158,12 +158,14 @@ impl Stage {
     pub async fn shows(&self, what: &str, right: impl Fn(&Shown) -> bool) -> Shown {
         self.scene
             .settled(what, || async {
+                // First the one call that shows whether the others are worth it: each takes a real Octavia a while.
+                let balancers = self.scene.project.balancers().await.unwrap();
+                let rests = |balancer: &Value| balancer["provisioning_status"] == "ACTIVE";
+                if !balancers.iter().all(rests) {
+                    return Err(format!("{balancers:#?}"));
+                }
                 let shown = self.shown().await;
-                let rests = shown
-                    .balancers
-                    .iter()
-                    .all(|balancer| balancer["provisioning_status"] == "ACTIVE");
-                if rests && right(&shown) {
+                if shown.balancers.iter().all(rests) && right(&shown) {
                     Ok(())
                 } else {
                     Err(format!("{shown:#?}"))
