@@ -12,9 +12,9 @@ use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::addresses::AddressRules;
-use crate::balancer_config::{BalancerClass, BalancerConfig};
-use crate::identity;
+use crate::auth;
+use crate::balancers::config::{BalancerClass, BalancerConfig};
+use crate::instances::addresses::AddressRules;
 use crate::volumes::config::BlockStorage;
 
 /// The whole file. Sections in lower case, as the reader of git-config makes them.
@@ -204,7 +204,7 @@ impl Global {
                 format!("a provider reads no files; write the values of \"{cloud}\" into [Global] and remove this key"),
             );
         }
-        identity::validate(self, problems);
+        auth::validate(self, problems);
     }
 
     /// The interface of the endpoints.

@@ -2,13 +2,13 @@
 //! balancers, Cinder for volumes.
 //!
 //! ```text
-//!   config.rs, balancer_config.rs   cloud.conf as upstream reads it
-//!        |
-//!   identity.rs, catalog.rs         password or application credential -> token and endpoints, kept in the host's state
-//!        |
-//!   api.rs, wire.rs                 one call: endpoint, token, JSON, pages, failures; a refused token is renewed once
-//!        |
-//!   instances*.rs   routes*.rs   load_balancers.rs and its kin   volumes/
+//!   config.rs   cloud.conf as upstream reads it; balancers/ and volumes/ have their sections
+//!      |
+//!   auth/       password or application credential -> token and endpoints, kept in the host's state
+//!      |
+//!   api/        one call: endpoint, token, JSON, pages, failures; a refused token is renewed once
+//!      |
+//!   instances/   routes/   balancers/   volumes/
 //! ```
 //!
 //! On a server `location.rs` asks the metadata service alone.
@@ -18,45 +18,17 @@
 use cloudwit_guest_sdk::config::{Tree, parse_any};
 use cloudwit_guest_sdk::prelude::*;
 
-pub mod address_pairs;
-pub mod addresses;
-pub mod annotations;
 pub mod api;
-pub mod balancer_config;
-mod balancer_creation;
-mod balancer_deletion;
-pub mod balancer_names;
-pub mod balancer_plan;
-mod balancer_task;
-pub mod balancer_wanted;
-pub mod catalog;
-pub mod change;
+pub mod auth;
+mod balancers;
 pub mod config;
-mod floating_ips;
-pub mod identity;
 mod instances;
-pub mod instances_plan;
-mod load_balancers;
 mod location;
-pub mod members;
-pub mod octavia;
-pub mod octavia_bodies;
-pub mod octavia_features;
-pub mod pattern;
-pub mod ports;
 mod probe;
 #[cfg(test)]
 mod recorded;
-pub mod routers;
 mod routes;
-pub mod routes_plan;
-pub mod security_group_plan;
-mod security_groups;
-pub mod servers;
-pub mod sharing;
-pub mod subnet_filter;
 pub mod volumes;
-pub mod wire;
 
 use api::Api;
 use config::Config;
@@ -85,7 +57,7 @@ impl Provider for OpenStack {
         let mut description = Description::new("openstack", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         if let Some(config) = config {
             let keystone = config.global.wish();
-            if let Some(name) = identity::secret_name(&config.global) {
+            if let Some(name) = auth::secret_name(&config.global) {
                 let reason = "who Cloudwit is, for requests to Keystone only";
                 let wish = SecretWish::new(name, &[SecretUse::Placeholder], reason);
                 description = description.secret(wish.only_to(&keystone));

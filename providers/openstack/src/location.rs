@@ -5,8 +5,8 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
+use crate::api::wire::Fields as _;
 use crate::config::{Config, given};
-use crate::wire::Fields as _;
 use crate::{OpenStack, PROVIDER_ID_PREFIX};
 
 /// Where it is on every server.

@@ -207,7 +207,7 @@ fn nothing_shows_the_configuration() {
 fn readme_reports_every_key() {
     use cloudwit_guest_sdk::testing::keys_of;
 
-    use crate::balancer_config::{BalancerClass, BalancerConfig};
+    use crate::balancers::config::{BalancerClass, BalancerConfig};
     use crate::config::{Global, Networking, RouteConfig};
     let readme = include_str!("../../README.md");
     let keys = [

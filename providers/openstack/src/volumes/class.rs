@@ -3,8 +3,8 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::{known_parameters, parameter};
 
+use crate::api::wire::{entries, parse};
 use crate::volumes::CLUSTER;
-use crate::wire::{entries, parse};
 
 /// Parameters of a StorageClass.
 const CLASS: [&str; 4] = [TYPE, "availability", MKFS, METADATA];

@@ -14,12 +14,12 @@ use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
+use crate::api::wire::{Fields, Object};
 use crate::volumes::class::{Class, metadata_of};
 use crate::volumes::disk::{Disk, Status, is_id};
 use crate::volumes::modify::wanted_type;
 use crate::volumes::snapshots::{DiskSnapshot, no_snapshot};
 use crate::volumes::{GIB, POLL, ZONE_KEY};
-use crate::wire::{Fields, Object};
 
 /// What people read in Cinder's own lists.
 const DESCRIPTION: &str = "Created by Cloudwit for a PersistentVolume";

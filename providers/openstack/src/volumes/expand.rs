@@ -5,9 +5,9 @@ use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
+use crate::api::wire::Object;
 use crate::volumes::disk::{Status, volume_path};
 use crate::volumes::{GIB, waits};
-use crate::wire::Object;
 
 impl VolumeExpansion for OpenStack {
     fn expand_volume(&self, id: &str, size: SizeRange, _: Option<&str>) -> Result<Expanded, Failure> {

@@ -6,7 +6,7 @@ use cloudwit_guest_sdk::volumes::{Each, InTreeSource, InTreeVolume, VolumeLabels
 
 use crate::OpenStack;
 use crate::config::{Config, given};
-use crate::volumes::find::no_volume;
+use crate::volumes::disk::find::no_volume;
 
 impl VolumeLabels for OpenStack {
     fn label_sources(_: Option<&Config>) -> Vec<InTreeSource> {

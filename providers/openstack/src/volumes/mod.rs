@@ -3,22 +3,19 @@
 //! | file | what it does |
 //! | ---- | ------------ |
 //! | `config` | `[BlockStorage]` |
-//! | `disk` | a volume as Cinder describes it, and in the contract's words |
-//! | `find` | volumes and snapshots asked for by id and by name |
-//! | `class` | what a class wants; pure |
+//! | `disk` | a volume as Cinder describes it, and in the contract's words; `disk/find`: volumes and snapshots asked for by id and by name |
+//! //! | `class` | what a class wants; pure |
 //! | `create` | found by name, else created once |
-//! | `moves`, `coming` | attached and detached, by Nova |
+//! | `moves` | attached and detached, by Nova |
 //! | `nodes` | where servers are, and how many volumes they take |
 //! | `expand`, `modify` | volumes grow; their type changes |
 //! | `snapshots`, `pages`, `labels` | snapshots; lists; where volumes of PersistentVolumes are |
 
 mod class;
-mod coming;
 pub mod config;
 mod create;
 mod disk;
 mod expand;
-mod find;
 mod labels;
 mod modify;
 mod moves;

@@ -8,10 +8,10 @@ use cloudwit_guest_sdk::volumes::*;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
+use crate::api::wire::{Fields, Object};
 use crate::volumes::class::TYPE;
 use crate::volumes::disk::{Disk, Status, is_id, volume_path};
 use crate::volumes::{POLL, waits};
-use crate::wire::{Fields, Object};
 
 /// Cinder's word for a volume whose type changes.
 const RETYPING: &str = "retyping";

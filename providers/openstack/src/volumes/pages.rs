@@ -5,10 +5,10 @@ use cloudwit_guest_sdk::volumes::*;
 use serde_json::Value;
 
 use crate::OpenStack;
+use crate::api::wire::{Fields, Read};
 use crate::api::{Call, Endpoint};
 use crate::volumes::CLUSTER;
 use crate::volumes::disk::{Disk, Status, is_id};
-use crate::wire::{Fields, Read};
 
 impl OpenStack {
     /// A list of what carries the cluster's name.

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
+use crate::api::wire::{Fields, Object, Read};
 use crate::volumes::class::{FORCE, SnapshotClass, metadata_of};
+use crate::volumes::disk::find::no_volume;
 use crate::volumes::disk::{gib, is_id};
-use crate::volumes::find::no_volume;
 use crate::volumes::{GIB, waits};
-use crate::wire::{Fields, Object, Read};
 
 /// A snapshot as Cinder describes it.
 #[derive(Debug, Clone, PartialEq, Eq)]
