@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::Aws;
-use crate::by_ids::ask_by_ids;
+use crate::api::by_ids::ask_by_ids;
 use crate::instances::{FARGATE, machine_id};
 
 /// The label by which upstream's controller notes on a Node which tags its instance has (`tagging_controller.go`, `taggingControllerLabelKey`).

@@ -6,8 +6,8 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
+use crate::api::reading::text;
 use crate::config::Config;
-use crate::reading::text;
 
 /// The legacy tag's key.
 const LEGACY: &str = "KubernetesCluster";

@@ -6,8 +6,8 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
-use crate::api_error::AwsError;
-use crate::reading::texts;
+use crate::api::error::AwsError;
+use crate::api::reading::texts;
 use crate::tags::ec2_tags;
 
 /// How long the answer is believed. A cluster does not move to another VPC.

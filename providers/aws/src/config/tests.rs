@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::testing::FakeHost;
 
 use super::*;
 use crate::Aws;
-use crate::endpoints::{Endpoints, Service};
+use crate::api::endpoints::{Endpoints, Service};
 
 fn places(config: &str) -> Vec<String> {
     let host = FakeHost::new();

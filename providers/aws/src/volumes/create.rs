@@ -17,7 +17,7 @@ use cloudwit_guest_sdk::volumes::*;
 use data_encoding::HEXLOWER;
 
 use crate::Aws;
-use crate::api_error::AwsError;
+use crate::api::error::AwsError;
 use crate::tags::tag;
 use crate::volumes::class::kinds::wanted as size_text;
 use crate::volumes::class::tags::{grow_key, iops_per_gib_key, tags_of};

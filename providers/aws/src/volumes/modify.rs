@@ -9,8 +9,8 @@ use cloudwit_guest_sdk::volumes::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
-use crate::api_error::AwsError;
-use crate::reading::text;
+use crate::api::error::AwsError;
+use crate::api::reading::text;
 use crate::tags::tag;
 use crate::volumes::class::Change;
 use crate::volumes::class::kinds::kind_of;

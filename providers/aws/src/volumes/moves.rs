@@ -15,9 +15,9 @@ use cloudwit_guest_sdk::reconcile::Brake;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::Aws;
-use crate::api_error::AwsError;
-use crate::instances_by_id::{Answers, Found};
-use crate::instances_machine::Machine;
+use crate::api::error::AwsError;
+use crate::instances::by_id::{Answers, Found};
+use crate::instances::machine::Machine;
 use crate::volumes::disk::devices::free_name;
 use crate::volumes::disk::find::{Disks, NO_VOLUME, no_volume};
 use crate::volumes::disk::{AttachmentState, Disk, DiskState};

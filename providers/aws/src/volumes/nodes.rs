@@ -13,9 +13,9 @@ use cloudwit_guest_sdk::volumes::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
+use crate::instances::by_id::Found;
+use crate::instances::machine::Machine;
 use crate::instances::machine_id;
-use crate::instances_by_id::Found;
-use crate::instances_machine::Machine;
 use crate::volumes::ZONE_KEYS;
 use crate::volumes::disk::devices::is_of_a_pod;
 use crate::volumes::disk::number;
@@ -164,7 +164,7 @@ impl Aws {
         }
         // By a filter, since one type that AWS does not know would make it refuse them all.
         let call = self.api.ec2("DescribeInstanceTypes").filter("instance-type", &unknown);
-        let read = |item: &Element| Ok((crate::reading::text(item, "instanceType"), Limit::read(item)));
+        let read = |item: &Element| Ok((crate::api::reading::text(item, "instanceType"), Limit::read(item)));
         let told = match call.pages(&["instanceTypeSet"], read) {
             Err(error) if *error.kind() == FailureKind::Denied => {
                 warn!(
@@ -191,7 +191,7 @@ mod tests {
     use cloudwit_guest_sdk::testing::recorded;
 
     use super::*;
-    use crate::instances_machine::NetworkInterface;
+    use crate::instances::machine::NetworkInterface;
 
     fn machine(devices: &[&str], interfaces: usize) -> Machine {
         Machine {

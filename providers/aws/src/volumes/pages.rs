@@ -9,7 +9,7 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
 use crate::api::Call;
-use crate::api_error::AwsError;
+use crate::api::error::AwsError;
 use crate::tags::ec2_tags;
 use crate::volumes::disk::{Disk, DiskState};
 
@@ -100,7 +100,7 @@ impl Aws {
         let token = Some(cursor.token.as_str()).filter(|token| !token.is_empty());
         let call = call.field("MaxResults", cursor.size).field_opt("NextToken", token);
         let answer = call.send().map_err(|error| stale(error, token.is_some()))?;
-        let next = crate::reading::text(&answer, "nextToken");
+        let next = crate::api::reading::text(&answer, "nextToken");
         let items: Vec<&Element> = answer.all(&[list, "item"]).collect();
         let (items, next) = cursor.cut(items, limit, &next);
         let mut found = Vec::new();

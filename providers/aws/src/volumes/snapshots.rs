@@ -8,9 +8,9 @@ use cloudwit_guest_sdk::volumes::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Aws;
-use crate::api_error::AwsError;
-use crate::by_ids::ask_by_ids;
-use crate::reading::text;
+use crate::api::by_ids::ask_by_ids;
+use crate::api::error::AwsError;
+use crate::api::reading::text;
 use crate::tags::{ec2_tags, tag};
 use crate::volumes::class::check_snapshot_class;
 use crate::volumes::class::tags::{SNAPSHOT_NAME, read_tags, tags_of};

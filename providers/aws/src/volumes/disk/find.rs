@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::Aws;
-use crate::api_error::AwsError;
-use crate::by_ids::ask_by_ids;
+use crate::api::by_ids::ask_by_ids;
+use crate::api::error::AwsError;
 use crate::tags::CLUSTER_PREFIX;
 use crate::volumes::disk::ids::volume_id;
 use crate::volumes::disk::{Disk, DiskState};

@@ -1,6 +1,6 @@
 //! Ids of volumes and snapshots, in the forms that PersistentVolumes have them.
 
-use crate::by_ids::is_plain;
+use crate::api::by_ids::is_plain;
 
 /// How ids of volumes begin.
 const VOLUME: &str = "vol-";

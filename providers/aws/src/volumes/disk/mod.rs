@@ -8,7 +8,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::reading::text;
+use crate::api::reading::text;
 use crate::tags::ec2_tags;
 use crate::volumes::ZONE_KEY;
 
