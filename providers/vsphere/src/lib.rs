@@ -1,14 +1,10 @@
 //! The provider for vSphere: Nodes that are virtual machines of one or several vCenters, and with NSX their load balancers and routes.
 //!
-//! | file | what it does |
-//! | ---- | ------------ |
-//! | [`config`], `config_ini`, [`settings`], [`credentials`] | the cloud config as upstream writes it, and what it means |
+//! | module | what it does |
+//! | ------ | ------------ |
+//! | [`config`] | the cloud config as upstream writes it, and what it means |
+//! | [`vcenter`] | logging in once for many calls; one call; many properties of many objects, page by page; tags |
 //! | [`instances`] | Nodes over all vCenters; what counts as evidence that a machine is gone |
-//! | [`inventory`], `remembered` | finding machines on one vCenter in few calls |
-//! | [`properties`] | many properties of many objects, page by page |
-//! | [`session`], [`soap`] | logging in once for many calls; one call |
-//! | [`machine`], [`presence`], [`addresses`], [`metadata`], [`guest_os`], [`uuid`] | from a machine to what its Node is told; pure |
-//! | [`zones`], [`ancestors`], [`tags`] | zone and region from tags |
 //! | [`nsx`] | load balancers and routes |
 //! | `volumes` | disks of Cloud Native Storage |
 
@@ -16,33 +12,17 @@ use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::{gcfg, yaml};
 
-pub mod addresses;
-pub mod ancestors;
 pub mod config;
-mod config_ini;
-pub mod credentials;
-pub mod guest_os;
 pub mod instances;
-mod inventory;
-pub mod machine;
-pub mod metadata;
 pub mod nsx;
-pub mod presence;
-pub mod properties;
-mod remembered;
-pub mod session;
-pub mod settings;
-pub mod soap;
 mod table;
-pub mod tags;
-pub mod uuid;
+pub mod vcenter;
 mod volumes;
-pub mod zones;
 
+use config::credentials::Credentials;
+use config::settings::Settings;
 use config::{Config, simplified};
-use credentials::Credentials;
-use session::Sessions;
-use settings::Settings;
+use vcenter::session::Sessions;
 
 /// The provider, alive for one call.
 #[derive(Debug)]
@@ -110,7 +90,7 @@ impl Provider for Vsphere {
         let mut lines = text.trim_start_matches('\u{feff}').lines().map(str::trim_ascii_start);
         let first = lines.find(|line| !line.is_empty() && !line.starts_with(['#', ';']));
         match first.and_then(|line| line.bytes().next()) {
-            Some(b'[') => gcfg::parse(text).map(|tree| simplified(config_ini::renamed(tree.value)).into()),
+            Some(b'[') => gcfg::parse(text).map(|tree| simplified(config::ini::renamed(tree.value)).into()),
             // JSON is YAML.
             _ => yaml::parse(text).map(|tree| simplified(tree).into()),
         }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::errors;
 use crate::config::NsxManager;
-use crate::credentials::Credentials;
+use crate::config::credentials::Credentials;
 
 /// A session ends after half an hour in which nobody used it (NSX's `connection_timeout` of its API). It is given up before that.
 const LIFE: u64 = 25 * 60;

@@ -13,7 +13,7 @@ use cloudwit_guest_sdk::xml::Element;
 
 use crate::Vsphere;
 use crate::instances::named;
-use crate::session::Session;
+use crate::vcenter::session::Session;
 use crate::volumes::MIB;
 use crate::volumes::class::{Class, Policy, check_uses};
 use crate::volumes::cns::task::TaskId;

@@ -6,14 +6,14 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::Vsphere;
+use crate::config::settings::VCenterSettings;
 use crate::instances::named;
-use crate::settings::VCenterSettings;
-use crate::soap::Reference;
+use crate::instances::zones::Zone;
+use crate::vcenter::soap::Reference;
 use crate::volumes::KIND;
 use crate::volumes::cns::Cns;
 use crate::volumes::cns::volume::{CnsVolume, Filter, is_id};
 use crate::volumes::place;
-use crate::zones::Zone;
 
 /// Volumes of one name that are read; more than one is a conflict.
 const NAMESAKES: u64 = 10;

@@ -58,7 +58,7 @@ impl VolumeLabels for Vsphere {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::soap::Reference;
+    use crate::vcenter::soap::Reference;
 
     fn store(name: &str, zones: &[(&str, &str)]) -> Store {
         Store {

@@ -6,12 +6,12 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Vsphere;
+use crate::instances::inventory::Want;
+use crate::instances::machine::KIND;
 use crate::instances::named;
-use crate::inventory::Want;
-use crate::machine::KIND;
-use crate::properties::{Along, Object, Query, retrieve};
-use crate::soap::{Reference, type_of};
-use crate::uuid::Uuid;
+use crate::instances::uuid::Uuid;
+use crate::vcenter::properties::{Along, Object, Query, retrieve};
+use crate::vcenter::soap::{Reference, type_of};
 use crate::volumes::cns::Cns;
 
 /// Machines with all of their devices, in one page: ten to thirty kilobytes each.

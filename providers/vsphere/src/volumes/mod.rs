@@ -33,7 +33,7 @@ use cloudwit_guest_sdk::volumes::*;
 
 use crate::Vsphere;
 use crate::config::Config;
-use crate::settings::Settings;
+use crate::config::settings::Settings;
 
 /// Name of the driver, upstream's: PersistentVolumes have it.
 pub(crate) const DRIVER: &str = "csi.vsphere.vmware.com";

@@ -16,7 +16,7 @@ use cloudwit_guest_sdk::volumes::*;
 use cloudwit_guest_sdk::xml::Element;
 
 use crate::Vsphere;
-use crate::soap::Reference;
+use crate::vcenter::soap::Reference;
 use crate::volumes::KIND;
 use crate::volumes::cns::id_element;
 use crate::volumes::cns::task::{TaskId, TaskState, Tasks};
@@ -232,7 +232,7 @@ impl Vsphere {
             };
             let cns = self.cns(vcenter);
             let is_alone = self.context.state().get::<bool>(&alone(&vcenter.name)).is_some();
-            let machine = Reference::new(crate::machine::KIND, machine).write("vm");
+            let machine = Reference::new(crate::instances::machine::KIND, machine).write("vm");
             for part in volumes.chunks(if is_alone { 1 } else { volumes.len() }) {
                 let spec = |(_, id): &(usize, &str)| {
                     format!("<{parameter}>{}{machine}</{parameter}>", id_element("volumeId", id))

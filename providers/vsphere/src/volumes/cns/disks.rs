@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::soap::Reference;
+use crate::vcenter::soap::Reference;
 use crate::volumes::cns::{Cns, fault, id_element};
 
 /// Disks in one request.
@@ -41,7 +41,7 @@ impl Cns<'_> {
                 }
                 let machines = one.children("vmDiskAssociations");
                 let machines = machines.filter_map(|one| one.text("vmId"));
-                let machines = machines.map(|machine| Reference::new(crate::machine::KIND, machine));
+                let machines = machines.map(|machine| Reference::new(crate::instances::machine::KIND, machine));
                 holders.insert(id.own_text().into(), machines.collect());
             }
         }

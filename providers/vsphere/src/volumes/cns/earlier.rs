@@ -10,8 +10,8 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::time::parse_rfc3339;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::properties::{Along, Query, retrieve_by};
-use crate::soap::Reference;
+use crate::vcenter::properties::{Along, Query, retrieve_by};
+use crate::vcenter::soap::Reference;
 use crate::volumes::cns::Cns;
 use crate::volumes::cns::task::POLL;
 

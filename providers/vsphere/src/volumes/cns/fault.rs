@@ -3,7 +3,7 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::soap::{CallError, Fault, type_of};
+use crate::vcenter::soap::{CallError, Fault, type_of};
 
 /// A fault inside of an answer: `LocalizedMethodFault`. CNS leaves all of it empty for some of its own mistakes.
 pub(crate) fn read(localized: &Element) -> Fault {

@@ -13,9 +13,9 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::xml::escape;
 
-use crate::session::{Session, Sessions};
-use crate::settings::VCenterSettings;
-use crate::soap::{Answer, CallError, Reference, Service};
+use crate::config::settings::VCenterSettings;
+use crate::vcenter::session::{Session, Sessions};
+use crate::vcenter::soap::{Answer, CallError, Reference, Service};
 use volume::{CnsVolume, Filter};
 
 /// How long the version of the service is kept: it changes with the server's.

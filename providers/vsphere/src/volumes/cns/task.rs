@@ -6,9 +6,9 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::properties::{Along, Query, retrieve_by};
-use crate::session::Session;
-use crate::soap::{CallError, Fault, Reference, Service};
+use crate::vcenter::properties::{Along, Query, retrieve_by};
+use crate::vcenter::session::Session;
+use crate::vcenter::soap::{CallError, Fault, Reference, Service};
 use crate::volumes::cns::{Cns, fault};
 
 /// How long to wait before a task is looked at again: most of them take a second or two.
@@ -147,7 +147,7 @@ impl Cns<'_> {
         version: &str,
         method: &str,
         what: &str,
-    ) -> Result<crate::soap::Answer, CallError> {
+    ) -> Result<crate::vcenter::soap::Answer, CallError> {
         let service = Service {
             path: "/sdk",
             namespace: "vim25",

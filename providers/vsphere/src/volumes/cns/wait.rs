@@ -5,8 +5,8 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
-use crate::session::Session;
-use crate::soap::{CallError, Reference};
+use crate::vcenter::session::Session;
+use crate::vcenter::soap::{CallError, Reference};
 use crate::volumes::cns::Cns;
 use crate::volumes::cns::fault;
 use crate::volumes::cns::task::{TaskId, TaskState};

@@ -12,8 +12,8 @@ use std::collections::BTreeSet;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
 
-use crate::settings::Categories;
-use crate::zones::Zone;
+use crate::config::settings::Categories;
+use crate::instances::zones::Zone;
 use stores::Store;
 
 /// How the keys of places begin, as upstream's (`TopologyLabelsDomain`).

@@ -5,9 +5,9 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
-use crate::session::Session;
-use crate::soap::{Answer, CallError, Reference, Service};
 use crate::table::Table;
+use crate::vcenter::session::Session;
+use crate::vcenter::soap::{Answer, CallError, Reference, Service};
 use crate::volumes::cns::Cns;
 
 /// How long names are kept.

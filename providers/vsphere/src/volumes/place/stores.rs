@@ -6,14 +6,14 @@ use std::time::Duration;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::machine::KIND;
-use crate::properties::{Along, Object, Query, retrieve};
-use crate::settings::Categories;
-use crate::soap::Reference;
+use crate::config::settings::Categories;
+use crate::instances::machine::KIND;
+use crate::instances::zones::Zone;
 use crate::table::Table;
+use crate::vcenter::properties::{Along, Object, Query, retrieve};
+use crate::vcenter::soap::Reference;
 use crate::volumes::cns::Cns;
 use crate::volumes::place::{zones, zones_of};
-use crate::zones::Zone;
 
 /// Datastores in one page, each with a line for each of its hosts.
 const PAGE: u32 = 50;
@@ -130,7 +130,7 @@ impl Cns<'_> {
 
     /// The hosts that run the machines of Nodes that were looked up; empty where that is not known.
     fn hosts_of_machines(&self) -> Result<BTreeSet<String>, Failure> {
-        let machines = crate::remembered::Remembered::new(self.context.state(), &self.vcenter.name).all();
+        let machines = crate::instances::remembered::Remembered::new(self.context.state(), &self.vcenter.name).all();
         let mut hosts = BTreeSet::new();
         self.sessions.with(|session| {
             hosts.clear();

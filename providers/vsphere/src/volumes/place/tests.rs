@@ -1,7 +1,7 @@
 //! Which datastores a volume may be on.
 
 use super::*;
-use crate::soap::Reference;
+use crate::vcenter::soap::Reference;
 
 fn keys() -> [String; 2] {
     topology_keys(&Categories {

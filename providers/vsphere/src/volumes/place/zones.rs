@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::ancestors::Ancestors;
-use crate::settings::Categories;
-use crate::soap::Reference;
-use crate::tags::Tags;
+use crate::config::settings::Categories;
+use crate::instances::zones::{Zone, choose};
+use crate::vcenter::ancestors::Ancestors;
+use crate::vcenter::soap::Reference;
+use crate::vcenter::tags::Tags;
 use crate::volumes::cns::Cns;
-use crate::zones::{Zone, choose};
 
 /// Zones, each with its hosts. A host without both tags is in none.
 pub(super) fn of_hosts(

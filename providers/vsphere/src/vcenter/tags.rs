@@ -11,9 +11,9 @@ use cloudwit_guest_sdk::url::percent_encode;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::settings::VCenterSettings;
-use crate::soap::Reference;
+use crate::config::settings::VCenterSettings;
 use crate::table::Table;
+use crate::vcenter::soap::Reference;
 
 /// Objects in one call; the server takes up to 2,000.
 const OBJECTS: usize = 500;

@@ -20,7 +20,7 @@ fn a_call_names_its_method_and_object_and_gives_the_values() {
     let host = FakeHost::new();
     host.expect("POST", "https://vc.test:443/sdk")
         .with_header("content-type", "text/xml; charset=utf-8")
-        .answers_xml(200, recorded(include_str!("../../recorded/found.xml")));
+        .answers_xml(200, recorded(include_str!("../../../recorded/found.xml")));
     let answer = ask(&host, 1).unwrap();
     assert_eq!(answer.reference(), Some(Reference::new("VirtualMachine", "vm-91")));
     let text = host.requests()[0].text();
@@ -33,7 +33,7 @@ fn a_call_names_its_method_and_object_and_gives_the_values() {
 #[test]
 fn nothing_found_is_no_value() {
     let host = FakeHost::new();
-    host.serve(|_| FakeAnswer::xml(200, recorded(include_str!("../../recorded/nothing_found.xml"))));
+    host.serve(|_| FakeAnswer::xml(200, recorded(include_str!("../../../recorded/nothing_found.xml"))));
     assert!(ask(&host, 1).unwrap().value().is_none());
 }
 
@@ -41,7 +41,7 @@ fn nothing_found_is_no_value() {
 fn faults_become_failures_of_the_right_case() {
     let refused = failure(FakeAnswer::xml(
         500,
-        recorded(include_str!("../../recorded/login_refused.xml")),
+        recorded(include_str!("../../../recorded/login_refused.xml")),
     ));
     assert_eq!(
         refused,
@@ -49,7 +49,7 @@ fn faults_become_failures_of_the_right_case() {
     );
     let gone = failure(FakeAnswer::xml(
         500,
-        recorded(include_str!("../../recorded/session_over_view.xml")),
+        recorded(include_str!("../../../recorded/session_over_view.xml")),
     ));
     assert!(gone.is_not_found(), "{gone:?}");
     let fault = |kind: &str| {

@@ -1,8 +1,8 @@
 //! What is above an object in vSphere's inventory: cluster, folders, datacenter. One call for many objects.
 
-use crate::properties::{Along, Query, retrieve};
-use crate::session::{Session, Sessions};
-use crate::soap::{CallError, Reference};
+use crate::vcenter::properties::{Along, Query, retrieve};
+use crate::vcenter::session::{Session, Sessions};
+use crate::vcenter::soap::{CallError, Reference};
 
 /// Objects in one page; each is a few hundred bytes.
 const PAGE: u32 = 1_000;

@@ -3,10 +3,10 @@
 use data_encoding::BASE64;
 
 use super::*;
-use crate::addresses::GuestNic;
-use crate::machine::KIND;
-use crate::soap::Reference;
-use crate::uuid::Uuid;
+use crate::instances::addresses::GuestNic;
+use crate::instances::machine::KIND;
+use crate::instances::uuid::Uuid;
+use crate::vcenter::soap::Reference;
 
 fn machine() -> Machine {
     Machine {

@@ -38,7 +38,7 @@ fn logs_in_the_old_way(host: &FakeHost) {
         .answers_with(404, &[], "404 page not found");
     host.expect("POST", &old("session"))
         .with_header("authorization", &basic("vc.test.username", "vc.test.password"))
-        .answers_with(200, &[], recorded(include_str!("../../recorded/rest_session.json")));
+        .answers_with(200, &[], recorded(include_str!("../../../recorded/rest_session.json")));
 }
 
 fn associations(host: &FakeHost) {
@@ -53,7 +53,7 @@ fn associations(host: &FakeHost) {
         .answers_with(
             200,
             &[],
-            recorded(include_str!("../../recorded/rest_associations.json")),
+            recorded(include_str!("../../../recorded/rest_associations.json")),
         );
 }
 
@@ -79,13 +79,13 @@ fn older_api_is_used_as_fallback_and_names_read_once() {
         .answers_with(
             200,
             &[],
-            recorded(include_str!("../../recorded/rest_tag_Datacenter.json")),
+            recorded(include_str!("../../../recorded/rest_tag_Datacenter.json")),
         );
     host.expect("GET", &old(&format!("tagging/category/id:{}", escaped(CATEGORY))))
         .answers_with(
             200,
             &[],
-            recorded(include_str!("../../recorded/rest_category_Datacenter.json")),
+            recorded(include_str!("../../../recorded/rest_category_Datacenter.json")),
         );
     assert_eq!(attached(&host), Ok(expected()));
     // The second time the session and the names are known.
@@ -124,7 +124,7 @@ fn expired_session_is_renewed_and_vanished_tag_ignored() {
     logs_in_the_old_way(&host);
     associations(&host);
     host.expect("GET", &old(&format!("tagging/tag/id:{}", TAG.replace(':', "%3A"))))
-        .answers_with(404, &[], recorded(include_str!("../../recorded/rest_no_tag.json")));
+        .answers_with(404, &[], recorded(include_str!("../../../recorded/rest_no_tag.json")));
     let told = attached(&host).unwrap();
     assert!(told.iter().all(|(_, tags)| tags.is_empty()), "{told:?}");
 }

@@ -47,9 +47,9 @@ fn chains_lead_from_the_bottom_up() {
     let host = FakeHost::new();
     host.config("global: {server: vc.test}");
     host.secret("vc.test.username", "u").secret("vc.test.password", "p");
-    let parents = recorded(include_str!("../../recorded/parents.xml"));
-    let content = recorded(include_str!("../../recorded/service_content.xml"));
-    let view = recorded(include_str!("../../recorded/view.xml"));
+    let parents = recorded(include_str!("../../../recorded/parents.xml"));
+    let content = recorded(include_str!("../../../recorded/service_content.xml"));
+    let view = recorded(include_str!("../../../recorded/view.xml"));
     host.serve(move |request| {
         let text = request.text();
         if text.contains("<RetrieveServiceContent") {

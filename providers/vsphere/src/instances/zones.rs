@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::ancestors::Ancestors;
-use crate::machine::Machine;
-use crate::session::Sessions;
-use crate::settings::Categories;
-use crate::soap::Reference;
+use crate::config::settings::Categories;
+use crate::instances::machine::Machine;
 use crate::table::Table;
-use crate::tags::{Tag, Tags};
+use crate::vcenter::ancestors::Ancestors;
+use crate::vcenter::session::Sessions;
+use crate::vcenter::soap::Reference;
+use crate::vcenter::tags::{Tag, Tags};
 
 /// Zones are looked for anew after this time. Labels of Nodes are written once, so nobody needs them sooner.
 const KEPT: Duration = Duration::from_secs(5 * 60);

@@ -5,9 +5,9 @@ use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use ipnet::IpNet;
 
-use crate::addresses::{AddressRules, Family, Side};
+use crate::config::credentials::Credentials;
 use crate::config::{Config, Entry, words};
-use crate::credentials::Credentials;
+use crate::instances::addresses::{AddressRules, Family, Side};
 use crate::nsx::settings::NsxSettings;
 
 /// Attempts of a call whose answer was broken (upstream's `DefaultRoundTripperCount`).

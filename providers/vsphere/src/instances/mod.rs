@@ -3,6 +3,16 @@
 //! One vCenter after the other is asked for what the ones before did not have. One that cannot be asked is no reason to fail for machines of the
 //! others, and never a reason to call a machine absent: it may be there.
 
+pub mod addresses;
+pub mod guest_os;
+pub(crate) mod inventory;
+pub mod machine;
+pub mod metadata;
+pub mod presence;
+pub(crate) mod remembered;
+pub mod uuid;
+pub mod zones;
+
 use std::time::Duration;
 
 use cloudwit_guest_sdk::lookup::{Answers, Existing, Found, Id, Key, Machines, Name, Wanted};
@@ -11,15 +21,15 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::types::id_after;
 
 use crate::Vsphere;
-use crate::inventory::{Inventory, Want};
-use crate::machine::Machine;
-use crate::presence::{Circumstances, presence};
-use crate::remembered::Remembered;
-use crate::session::Sessions;
-use crate::settings::VCenterSettings;
-use crate::tags::Tags;
-use crate::uuid::Uuid;
-use crate::zones::{Zone, Zones};
+use crate::config::settings::VCenterSettings;
+use crate::instances::inventory::{Inventory, Want};
+use crate::instances::machine::Machine;
+use crate::instances::presence::{Circumstances, presence};
+use crate::instances::remembered::Remembered;
+use crate::instances::uuid::Uuid;
+use crate::instances::zones::{Zone, Zones};
+use crate::vcenter::session::Sessions;
+use crate::vcenter::tags::Tags;
 
 /// How all provider ids begin. MUST NOT change: they are written into every Node.
 pub const PREFIX: &str = "vsphere://";

@@ -5,8 +5,8 @@
 use cloudwit_guest_sdk::http::each_page;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
-use crate::session::{Session, Sessions};
-use crate::soap::{Answer, CallError, Fault, Reference};
+use crate::vcenter::session::{Session, Sessions};
+use crate::vcenter::soap::{Answer, CallError, Fault, Reference};
 
 /// What to read: `PropertyFilterSpec`.
 #[derive(Debug)]

@@ -3,11 +3,11 @@
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::prelude::*;
 
-use crate::addresses::{AddressRules, Family, node_addresses};
 use crate::instances::PREFIX;
-use crate::machine::Machine;
-use crate::metadata::configured_addresses;
-use crate::zones::Zone;
+use crate::instances::addresses::{AddressRules, Family, node_addresses};
+use crate::instances::machine::Machine;
+use crate::instances::metadata::configured_addresses;
+use crate::instances::zones::Zone;
 
 /// What else decides.
 #[derive(Debug, Clone, Copy)]

@@ -11,12 +11,12 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::escape;
 
-use crate::machine::{KIND, METADATA, Machine, PROPERTIES, setting_path};
-use crate::properties::{Along, Query, retrieve};
-use crate::remembered::Remembered;
-use crate::session::{Session, Sessions};
-use crate::soap::{CallError, Reference};
-use crate::uuid::Uuid;
+use crate::instances::machine::{KIND, METADATA, Machine, PROPERTIES, setting_path};
+use crate::instances::remembered::Remembered;
+use crate::instances::uuid::Uuid;
+use crate::vcenter::properties::{Along, Query, retrieve};
+use crate::vcenter::session::{Session, Sessions};
+use crate::vcenter::soap::{CallError, Reference};
 
 /// Machines of which all is read, in one page: two to twenty kilobytes each.
 const MACHINES: u32 = 100;

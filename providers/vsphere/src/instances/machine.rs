@@ -3,11 +3,11 @@
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
 
-use crate::addresses::GuestNic;
-use crate::guest_os;
-use crate::properties::Object;
-use crate::soap::Reference;
-use crate::uuid::Uuid;
+use crate::instances::addresses::GuestNic;
+use crate::instances::guest_os;
+use crate::instances::uuid::Uuid;
+use crate::vcenter::properties::Object;
+use crate::vcenter::soap::Reference;
 
 /// The type of machines.
 pub const KIND: &str = "VirtualMachine";

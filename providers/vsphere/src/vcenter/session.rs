@@ -10,9 +10,9 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::token::{Token, Tried};
 use cloudwit_guest_sdk::xml::{Element, escape};
 
-use crate::properties::{Along, Query, retrieve};
-use crate::settings::VCenterSettings;
-use crate::soap::{Answer, CallError, FIRST_VERSION, Reference, Service, Soap};
+use crate::config::settings::VCenterSettings;
+use crate::vcenter::properties::{Along, Query, retrieve};
+use crate::vcenter::soap::{Answer, CallError, FIRST_VERSION, Reference, Service, Soap};
 
 /// vCenter ends a session after half an hour in which nobody used it, however old it is. After this long it is given up all the same.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);

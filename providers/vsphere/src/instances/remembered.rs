@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use cloudwit_guest_sdk::state::State;
 
-use crate::inventory::Want;
-use crate::machine::KIND;
-use crate::soap::Reference;
+use crate::instances::inventory::Want;
+use crate::instances::machine::KIND;
+use crate::instances::uuid::Uuid;
 use crate::table::Table;
-use crate::uuid::Uuid;
+use crate::vcenter::soap::Reference;
 
 /// After so long machines are looked for anew.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);

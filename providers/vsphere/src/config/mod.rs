@@ -1,7 +1,11 @@
-//! The cloud config as upstream's provider reads it: YAML, or INI with the same keys in another spelling (`config_ini.rs`).
+//! The cloud config as upstream's provider reads it: YAML, or INI with the same keys in another spelling (`ini.rs`).
 //!
 //! Here is the text as types; what it means, with the defaults of `global` and all mistakes, is worked out in `settings.rs`. Lists are texts with commas
 //! here, as the INI has them.
+
+pub mod credentials;
+pub(crate) mod ini;
+pub mod settings;
 
 use std::collections::BTreeMap;
 use std::fmt;
