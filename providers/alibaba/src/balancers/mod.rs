@@ -4,20 +4,18 @@
 //!   annotations.rs, fields.rs -> wanted.rs   what the Service wants
 //!   names.rs, task.rs                        whose it is, and finding it
 //!   flow.rs                                  reads, and tells what comes next: the load balancer, groups.rs, listeners.rs
-//!   clb.rs, nlb.rs                           the requests of both kinds (requests.rs)
+//!   requests/                                the requests of both kinds: clb.rs, nlb.rs
 //!   work.rs                                  makes it: the only place that writes
 //! ```
 //!
 //! Nothing is remembered that cannot be seen in the cloud again: each call finds out anew what is there.
 
 mod annotations;
-mod clb;
 mod fields;
 mod flow;
 mod groups;
 mod listeners;
 mod names;
-mod nlb;
 mod requests;
 mod task;
 mod wanted;
@@ -29,9 +27,9 @@ use cloudwit_guest_sdk::targets;
 
 use crate::{Alibaba, instance_id};
 use annotations::with_present_names;
-use clb::Clb;
 use names::Kind;
-use nlb::Nlb;
+use requests::clb::Clb;
+use requests::nlb::Nlb;
 use task::{Found, Task};
 use wanted::Wanted;
 

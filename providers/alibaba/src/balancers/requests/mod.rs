@@ -1,5 +1,8 @@
 //! What differs between the kinds of load balancers: how things are listed, and the requests that change them.
 
+pub(crate) mod clb;
+pub(crate) mod nlb;
+
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 

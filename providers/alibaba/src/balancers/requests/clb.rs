@@ -3,15 +3,15 @@
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::{Value, json};
 
-use super::annotations::{self, TABLE, text as asked};
-use super::fields::{Field, sent, text};
-use super::groups::{Group, Member};
-use super::listeners::Listener;
-use super::requests::Requests;
-use super::task::{Found, Task, reason};
-use super::wanted::{Port, Wanted};
-use super::work::{CREATE, Next};
 use crate::api::{Call, Paging, SLB};
+use crate::balancers::annotations::{self, TABLE, text as asked};
+use crate::balancers::fields::{Field, sent, text};
+use crate::balancers::groups::{Group, Member};
+use crate::balancers::listeners::Listener;
+use crate::balancers::requests::Requests;
+use crate::balancers::task::{Found, Task, reason};
+use crate::balancers::wanted::{Port, Wanted};
+use crate::balancers::work::{CREATE, Next};
 
 /// What a load balancer has that is paid by its size, where the annotation does not say.
 const SPEC: &str = "slb.s1.small";

@@ -4,16 +4,16 @@ use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
 
-use super::annotations::{TABLE, text as asked};
-use super::fields::{Field, sent, text};
-use super::groups::{Group, Member};
-use super::listeners::Listener;
-use super::names::OWNER_TAG;
-use super::requests::Requests;
-use super::task::{Found, Task, reason};
-use super::wanted::{Port, Wanted, Zone};
-use super::work::{CREATE, Next};
 use crate::api::{Call, NLB, Paging};
+use crate::balancers::annotations::{TABLE, text as asked};
+use crate::balancers::fields::{Field, sent, text};
+use crate::balancers::groups::{Group, Member};
+use crate::balancers::listeners::Listener;
+use crate::balancers::names::OWNER_TAG;
+use crate::balancers::requests::Requests;
+use crate::balancers::task::{Found, Task, reason};
+use crate::balancers::wanted::{Port, Wanted, Zone};
+use crate::balancers::work::{CREATE, Next};
 
 /// Network Load Balancers, in which a listener has an id.
 pub struct Nlb;
