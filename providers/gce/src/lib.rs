@@ -11,7 +11,7 @@
 //!      |
 //!   instances/   routes/   balancers/   volumes/   clusters.rs   ssh_keys.rs
 //!
-//!   location.rs, dns.rs       on a machine: metadata server alone, no token
+//!   metadata/                 on a machine: metadata server alone, no token
 //! ```
 //!
 //! Every call gets a fresh instance: [`Gce`] holds its configuration and the way to the cloud, nothing else.
@@ -26,10 +26,8 @@ pub mod auth;
 mod balancers;
 mod clusters;
 pub mod config;
-mod dns;
 mod instances;
 pub mod links;
-mod location;
 pub mod metadata;
 pub mod operation;
 pub mod place;

@@ -1,5 +1,8 @@
 //! The metadata server of the machine that Cloudwit runs on.
 
+mod dns;
+mod location;
+
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::auth;
