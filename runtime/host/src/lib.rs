@@ -49,8 +49,8 @@ pub use call::{LastFault, LoadFacts};
 pub use contract::adapter::{
     ClusterGrantRequest, ClusterGrantView, Description, HttpGrantRequest, Problem, SecretGrantRequest, Severity,
 };
+pub use egress::budget::rate_limit::RateStatus;
 pub use egress::budget::{BudgetStatus, HostAnswers};
-pub use egress::rate_limit::RateStatus;
 pub use error::{HostError, LoadError};
 pub use grants::Grants;
 pub use host::{Host, HostOptions, ProviderSettings};
@@ -59,7 +59,7 @@ pub use load::compiler::{CompileFault, Compiler, CompilerLimits};
 pub use load::compiler_process::compile_for_parent;
 pub use load::component_file::{COMPRESSION, ComponentFile};
 pub use load::requests::MissingGrant;
-pub use net::client_identity::has_private_key;
+pub use net::tls::client_identity::has_private_key;
 pub use net::{client as http_client, destination, dns, resolver, wire};
 pub use provider::Provider;
 pub use secrets::config_secrets::is_secret as names_a_secret;

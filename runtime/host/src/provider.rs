@@ -17,7 +17,7 @@ use cloudwit_model::{
 use data_encoding::HEXLOWER;
 use ring::digest::{Context, SHA256};
 
-use crate::call::answer_limits::TARGET_UPDATES;
+use crate::call::answer::limits::TARGET_UPDATES;
 use crate::call::guest_memory::GuestMemoryUse;
 use crate::call::instance::{Env, Subjects};
 use crate::call::{Caller, LastFault, LoadFacts, answer};

@@ -19,8 +19,8 @@ use tracing::Level;
 use wasmtime_wasi::cli::{IsTerminal, StdoutStream};
 use wasmtime_wasi::p2::{OutputStream, Pollable, StreamResult};
 
+use crate::call::answer::limits::{LOG_FIELDS, LOG_LINE as LINE};
 use crate::call::answer::{Screen, shortened};
-use crate::call::answer_limits::{LOG_FIELDS, LOG_LINE as LINE};
 use crate::secrets::redact::Redactor;
 
 /// What is kept for a fault, in bytes.

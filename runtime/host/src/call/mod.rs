@@ -4,7 +4,6 @@
 //! timeout one that waits for something and so executes nothing the epoch could interrupt.
 
 pub(crate) mod answer;
-pub(crate) mod answer_limits;
 pub(crate) mod clock;
 mod cpu;
 pub(crate) mod fault;
@@ -27,8 +26,8 @@ use tokio::time::{Instant, timeout};
 use tracing::{Instrument as _, Span};
 use wasmtime::{Engine, Store};
 
+use crate::call::answer::limits;
 use crate::call::answer::{Screen, shortened};
-use crate::call::answer_limits as limits;
 use crate::call::cpu::CpuMeter;
 use crate::call::guest_log::GuestLog;
 use crate::call::instance::{CallState, Env, Subjects};

@@ -2,7 +2,7 @@
 //!
 //! An answer may have 16 MiB (`limits.answerBytes`), and guests share their thread with everything else that works for the cluster. Whatever goes
 //! through the items of an answer says how many bytes it has seen and yields to other tasks after every 64 KiB. One item has a bound of about
-//! that size (`answer_limits`), and texts for people are cut before anything is looked for in them. What is walked in one stretch beside that:
+//! that size (`answer::limits`), and texts for people are cut before anything is looked for in them. What is walked in one stretch beside that:
 //! wasmtime's copy of an answer out of the guest's memory, which `limits.answerBytes` bounds, and a write of a guest to a standard
 //! stream, at most 64 KiB.
 

@@ -17,12 +17,13 @@ use tokio::time::{Instant, sleep_until};
 use wasmtime_wasi_http::WasiBody;
 
 mod answers;
+pub(crate) mod rate_limit;
+pub(crate) mod retry_after;
 
 pub use answers::HostAnswers;
 
+use crate::egress::budget::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, RateStatus, Turn};
 use crate::egress::metrics::EgressMetrics;
-use crate::egress::rate_limit::{Held, MAX_PAUSE, Rate, RateLimit, RateStatus, Turn};
-use crate::egress::retry_after;
 use crate::net::destination::Destination;
 use crate::net::http_error::HttpFailure;
 

@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 use tokio::time::Instant;
 
-use crate::egress::rate_limit::Held;
+use crate::egress::budget::rate_limit::Held;
 use crate::egress::refusal::RefusalReason;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]

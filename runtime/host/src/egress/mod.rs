@@ -18,12 +18,10 @@ pub(crate) mod hooks;
 pub(crate) mod in_flight;
 pub mod metrics;
 pub(crate) mod plan;
-pub(crate) mod rate_limit;
 pub mod refusal;
 pub(crate) mod request_body;
 pub(crate) mod request_span;
 pub(crate) mod response_body;
-pub(crate) mod retry_after;
 mod wire;
 
 #[cfg(test)]
@@ -41,12 +39,12 @@ use reqwest::Url;
 use tokio::time::Instant;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use crate::egress::budget::{BudgetStatus, RequestBudgets};
+use crate::egress::budget::rate_limit::Rate;
+use crate::egress::budget::{BudgetStatus, RequestBudgets, retry_after};
 use crate::egress::fill::Fill;
 use crate::egress::in_flight::{Place, Places};
 use crate::egress::metrics::EgressMetrics;
 use crate::egress::plan::Rule;
-use crate::egress::rate_limit::Rate;
 use crate::egress::refusal::{Refusal, RefusalLog};
 use crate::egress::response_body::ResponseBody;
 use crate::egress::wire::ObservedRequest;

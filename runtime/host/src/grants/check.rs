@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::grants::{self, GrantProblem, Grants, HttpGrant, SecretGrant, SecretUse};
 use crate::net::destination::{Binding, HostPattern, Scheme};
-use crate::net::thumbprint::{NO_THUMBPRINT, Thumbprint};
+use crate::net::tls::thumbprint::{NO_THUMBPRINT, Thumbprint};
 
 /// Collects problems below one path.
 struct Checker<'a> {

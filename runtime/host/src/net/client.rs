@@ -27,13 +27,13 @@ use tokio::sync::watch;
 use wasmtime_wasi_http::Error;
 
 use crate::grants::{GrantProblem, HttpGrant};
-use crate::net::client_identity::ClientIdentity;
 use crate::net::connect_deadline::{CONNECTING, ConnectDeadline, Connecting, unanswered_for};
 use crate::net::destination::Scheme;
 use crate::net::dns::SystemResolver;
 use crate::net::http_error::{self, HttpFailure};
 use crate::net::resolver::{AddressRule, CheckedResolver, Lookup};
-use crate::net::thumbprint::{NO_THUMBPRINT, Thumbprint};
+use crate::net::tls::client_identity::ClientIdentity;
+use crate::net::tls::thumbprint::{NO_THUMBPRINT, Thumbprint};
 pub use crate::net::tls::tls;
 use crate::net::tls::{crypto, trusting};
 use crate::net::wire::{Tap, Wire};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{Answer, InTreeSource, InTreeVolume, VolumeLabels};
 
-use crate::call::answer_limits::VOLUME_BATCH;
+use crate::call::answer::limits::VOLUME_BATCH;
 use crate::call::instance::Subjects;
 use crate::metrics::{ItemKind, Operation};
 use crate::provider::Provider;

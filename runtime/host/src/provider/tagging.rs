@@ -3,7 +3,7 @@
 use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{CloudError, NodeRef, TagChange, Tags};
 
-use crate::call::answer_limits::TAGGED_NODES;
+use crate::call::answer::limits::TAGGED_NODES;
 use crate::call::instance::Subjects;
 use crate::metrics::{ItemKind, Operation};
 use crate::provider::Provider;

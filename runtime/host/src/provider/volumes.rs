@@ -9,7 +9,7 @@ use cloudwit_model::volume::{
 use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{Answer, Cloud as _, NodeRef, VolumeAbilities, VolumeCloud};
 
-use crate::call::answer_limits::{VOLUME_BATCH, VOLUME_PAGE};
+use crate::call::answer::limits::{VOLUME_BATCH, VOLUME_PAGE};
 use crate::call::instance::Subjects;
 use crate::contract::volume_adapter::ListedPage;
 use crate::metrics::{ItemKind, Operation};

@@ -4,7 +4,7 @@ use cloudwit_model::{AddressKind, IpMode, NodeRef, Presence};
 use proptest::prelude::*;
 
 use super::*;
-use crate::call::answer_limits as limits;
+use crate::call::answer::limits;
 use crate::secrets::redact::Redactor;
 
 const SECRET: &str = "canary-7391-secret";

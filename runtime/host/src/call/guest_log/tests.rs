@@ -8,7 +8,7 @@ use tracing::Level;
 use tracing_subscriber::fmt::MakeWriter;
 
 use super::*;
-use crate::call::answer_limits::{LOG_FIELDS, LOG_LINE as LINE};
+use crate::call::answer::limits::{LOG_FIELDS, LOG_LINE as LINE};
 use crate::secrets::redact::Redactor;
 use crate::secrets::redact::tests::COMPARED;
 

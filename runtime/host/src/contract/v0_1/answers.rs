@@ -7,8 +7,8 @@ use std::fmt;
 use cloudwit_model as model;
 use cloudwit_model::{AddressKind, Evidence, Failure, IpMode, Presence, Protocol, Reason};
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, InvalidResponse, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::generated::cloudwit::provider::{common, services};

@@ -1,7 +1,7 @@
 //! Converts what a provider says about itself and its configuration: answers of `info`.
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, InvalidResponse, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::answers::extra;

@@ -8,9 +8,10 @@ use tracing::Level;
 use wasmtime::Result;
 use wasmtime::component::Resource;
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Screen};
+use crate::call::guest_log;
 use crate::call::instance::CallState;
-use crate::call::{answer_limits as limits, guest_log};
 use crate::contract::v0_1::convert;
 use crate::contract::v0_1::generated::cloudwit::provider as wit;
 use crate::secrets::encoding::Encoding;

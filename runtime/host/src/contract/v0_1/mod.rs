@@ -25,8 +25,8 @@ use wasmtime::Store;
 use wasmtime::component::{Component, HasSelf, Instance, InstancePre, Linker};
 
 use crate::LoadError;
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::instance::CallState;
 use crate::call::walk::Walk;
 use crate::contract::adapter::{Adapter, CallError, Description, Listed, Mismatch, Problem, Reply};

@@ -9,8 +9,8 @@ use cloudwit_model::known_cluster::CONTROL_PLANE_PORT;
 use cloudwit_model::resolver::is_nameserver;
 use cloudwit_model::{KnownCluster, MachineLocation, Resolver};
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, InvalidResponse, Screen, quoted};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter::Listed;
 use crate::contract::v0_1::answers::{extra, instance, listed};

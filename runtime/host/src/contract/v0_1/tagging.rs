@@ -4,8 +4,8 @@ use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{NodeRef, TagChange, Tags};
 use wasmtime::Store;
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::instance::CallState;
 use crate::call::walk::Walk;
 use crate::contract::adapter::{CallError, Reply};

@@ -10,8 +10,8 @@ use cloudwit_model::volume::{
 use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{InTreeSource, InTreeVolume};
 
+use crate::call::answer::limits;
 use crate::call::answer::{self, Checked, InvalidResponse, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::v0_1::answers::{extra, item, listed};
 use crate::contract::v0_1::generated::cloudwit::provider::common::{Failure, Pair};

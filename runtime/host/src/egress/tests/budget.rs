@@ -10,9 +10,9 @@ use tokio::time::Instant;
 use wasmtime_wasi_http::WasiHttpHooks as _;
 
 use crate::egress::Egress;
+use crate::egress::budget::rate_limit::Rate;
 use crate::egress::budget::*;
 use crate::egress::metrics::EgressMetrics;
-use crate::egress::rate_limit::Rate;
 use crate::grants::{Grants, HttpGrant};
 use crate::net::destination::{Destination, Host, Scheme};
 use crate::net::testing::TestServer;

@@ -3,7 +3,7 @@
 use rustls::version::{TLS12, TLS13};
 
 use super::*;
-use crate::net::client_identity::testing::{IdentityFiles, Requested, RequestingServer, TestIdentity};
+use crate::net::tls::client_identity::testing::{IdentityFiles, Requested, RequestingServer, TestIdentity};
 
 const ALL_VERSIONS: &[&rustls::SupportedProtocolVersion] = &[&TLS13, &TLS12];
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::egress::rate_limit::*;
+use crate::egress::budget::rate_limit::*;
 use crate::grants::HttpGrant;
 
 const SECOND: Duration = Duration::from_secs(1);

@@ -8,8 +8,8 @@ use reqwest::Url;
 
 use super::*;
 use crate::grants::HttpGrant;
-use crate::net::client_identity::testing::{TestIdentity, with_identity};
 use crate::net::testing::TestServer;
+use crate::net::tls::client_identity::testing::{TestIdentity, with_identity};
 
 fn grant(host: &str) -> HttpGrant {
     HttpGrant {

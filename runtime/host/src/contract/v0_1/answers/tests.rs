@@ -9,8 +9,8 @@ use cloudwit_model::{Address, AddressKind, Endpoint, Evidence, Failure, IpMode, 
 use proptest::prelude::*;
 
 use super::*;
+use crate::call::answer::limits;
 use crate::call::answer::{Checked, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::adapter;
 use crate::contract::v0_1::convert::tests::full_service;

@@ -4,8 +4,8 @@ use cloudwit_model::volume::{NewVolume, SizeRange, VolumeFeature};
 use cloudwit_model::{Failure, NodeRef};
 
 use super::*;
+use crate::call::answer::limits;
 use crate::call::answer::{Checked, Screen};
-use crate::call::answer_limits as limits;
 use crate::call::walk::Walk;
 use crate::contract::v0_1::answers::tests::{SECRET, pair, redactor, run};
 use crate::contract::v0_1::generated::cloudwit::provider::common::Pair;

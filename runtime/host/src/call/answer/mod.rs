@@ -10,6 +10,8 @@
 //! InvalidResponse costs the smallest thing it is part of. Of a list of Nodes or route changes it is the one item: a failure [`Failure::InvalidResponse`] that
 //! names the field. An odd route in a list is left out. Everywhere else it is the call: a provider fault, and nothing of the answer is used.
 
+pub(crate) mod limits;
+
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -17,7 +19,6 @@ use std::time::Duration;
 use cloudwit_model::{Address, AddressKind, Endpoint, Failure, IpMode, NodeRef, Presence};
 use ipnet::IpNet;
 
-use crate::call::answer_limits as limits;
 use crate::secrets::redact::Redactor;
 
 /// What is wrong with an invalid response.

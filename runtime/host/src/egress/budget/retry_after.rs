@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use http::{HeaderMap, HeaderName, StatusCode, header};
 use httpdate::parse_http_date;
 
-use crate::egress::rate_limit::MAX_PAUSE;
+use crate::egress::budget::rate_limit::MAX_PAUSE;
 
 /// The wait that is requested, at most [`MAX_PAUSE`]; none when none is, when it cannot be read, or when it is over already.
 ///

@@ -20,7 +20,7 @@ use crate::grants::HttpGrant;
 pub const MAX_PAUSE: Duration = Duration::from_secs(300);
 
 /// What is advised when nothing better is known, because a trial is under way.
-pub(super) const SOON: Duration = Duration::from_secs(1);
+pub(in crate::egress) const SOON: Duration = Duration::from_secs(1);
 
 /// A token bucket's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

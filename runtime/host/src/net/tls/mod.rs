@@ -1,5 +1,8 @@
 //! TLS of the HTTP clients: crypto provider, trusted servers, client certificate.
 
+pub(crate) mod client_identity;
+pub mod thumbprint;
+
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
@@ -8,7 +11,7 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ClientConfig, RootCertStore};
 
-use crate::net::thumbprint::{Pinned, Thumbprint};
+use crate::net::tls::thumbprint::{Pinned, Thumbprint};
 
 /// The one crypto provider.
 pub(crate) fn crypto() -> CryptoProvider {
