@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-use crate::bench_work::BenchWork;
-use crate::controlplane::Kubernetes;
+use crate::commands::bench::work::BenchWork;
+use crate::commands::{bench, check, clouds, fuzz, image, manifests, sandbox, soak, test};
+use crate::kubernetes::controlplane::Kubernetes;
+use crate::release;
 use crate::release::machine::Machine;
-use crate::{bench, check, clouds, fuzz, image, manifests, release, sandbox, soak, test};
 
 /// The commands of this repository.
 ///

@@ -4,7 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::steps::shown;
+use crate::run::steps::shown;
 use crate::tools;
 
 /// Installs packages if this is Debian and we are root. Says whether it could try.

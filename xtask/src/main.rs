@@ -9,8 +9,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("cargo xtask: {error:#}");
-            match error.is::<xtask::real::CannotRun>() {
-                true => ExitCode::from(xtask::real::CANNOT_RUN),
+            match error.is::<xtask::commands::real::CannotRun>() {
+                true => ExitCode::from(xtask::commands::real::CANNOT_RUN),
                 false => ExitCode::FAILURE,
             }
         }

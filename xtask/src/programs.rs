@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 
-use crate::{progress, workspace};
+use crate::run::progress;
+use crate::workspace;
 
 /// Names the folder with built programs, for tests that `cargo xtask test` starts: they then build none.
 pub const PREBUILT: &str = "CLOUDWIT_PROGRAMS";

@@ -179,7 +179,7 @@ pub fn service() -> Service {
 }
 
 fn cpu_time() -> Result<Duration> {
-    let usage = xtask::process::usage(std::process::id()).context("/proc tells nothing about this process")?;
+    let usage = xtask::run::process::usage(std::process::id()).context("/proc tells nothing about this process")?;
     Ok(Duration::from_secs_f64(usage.cpu_seconds))
 }
 

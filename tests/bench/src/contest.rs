@@ -111,7 +111,7 @@ impl<'a> Scene<'a> {
         let done = work.all(started).await;
         done.map_err(|error| anyhow!("{error:#}\n{}", process.log_end()))?;
         let mut readings = work.readings;
-        let used = xtask::process::usage(process.pid()).context("the contender has ended")?;
+        let used = xtask::run::process::usage(process.pid()).context("the contender has ended")?;
         let peak = family.peak()?.max(used.peak_memory);
         readings.extend([
             Reading::new(Measure::new("cpu", "CPU time", Unit::Seconds), used.cpu_seconds),

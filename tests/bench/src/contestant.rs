@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use cloudwit_test_support::child::Child;
 use cloudwit_test_support::deployment::Deployment;
 use cloudwit_test_support::{peer, port};
-use xtask::process::{self, Usage};
+use xtask::run::process::{self, Usage};
 
 use crate::binary::Binary;
 

@@ -10,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use xtask::process::usage;
+use xtask::run::process::usage;
 
 /// Between two looks: a compiler runs for a hundred milliseconds and more.
 const LOOK: Duration = Duration::from_millis(10);

@@ -14,8 +14,8 @@ use k8s_openapi::api::core::v1::Node;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client, ResourceExt};
 use tokio::sync::oneshot;
-use xtask::process::{Usage, usage};
-use xtask::progress::Progress;
+use xtask::run::process::{Usage, usage};
+use xtask::run::progress::Progress;
 
 use crate::contestant::Contestants;
 use crate::observer::is_initialised;

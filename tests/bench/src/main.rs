@@ -11,7 +11,7 @@ use cloudwit_bench::machine::Machine;
 use cloudwit_bench::plan::Plan;
 use cloudwit_bench::setting::Setting;
 use cloudwit_bench::works;
-use xtask::bench_work::BenchWork;
+use xtask::commands::bench::work::BenchWork;
 
 /// Measures; `cargo xtask bench --help` tells more.
 #[derive(Debug, Parser)]

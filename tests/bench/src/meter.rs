@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use cloudwit_sim_cloud::Counters;
-use xtask::process::Usage;
+use xtask::run::process::Usage;
 
 use crate::contestant::Running;
 use crate::measure::{Measure, Unit};

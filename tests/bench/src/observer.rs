@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Node, Service};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
-use xtask::progress::Progress;
+use xtask::run::progress::Progress;
 
 use crate::contestant::Running;
 

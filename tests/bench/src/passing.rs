@@ -115,8 +115,8 @@ fn forget_peak() -> Result<u64> {
     Ok(usage()?.memory)
 }
 
-fn usage() -> Result<xtask::process::Usage> {
-    xtask::process::usage(process::id()).context("/proc tells nothing about this process")
+fn usage() -> Result<xtask::run::process::Usage> {
+    xtask::run::process::usage(process::id()).context("/proc tells nothing about this process")
 }
 
 fn node(number: usize) -> NodeRef {

@@ -4,7 +4,7 @@
 //! to the second how long a side takes, and for five minutes of rest, which are a mean by themselves.
 
 use clap::ValueEnum;
-use xtask::bench_work::BenchWork;
+use xtask::commands::bench::work::BenchWork;
 
 /// A section of the report, or several that the same runs give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

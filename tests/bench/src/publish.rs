@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use xtask::bench_work::BenchWork;
+use xtask::commands::bench::work::BenchWork;
 
 use crate::machine::{self, Machine};
 use crate::measure::{Line, Section};

@@ -10,7 +10,7 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
-use xtask::progress::Progress;
+use xtask::run::progress::Progress;
 
 use crate::contestant::{Running, Side, Tuning};
 use crate::ledger::Ledger;

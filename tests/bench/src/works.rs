@@ -1,7 +1,7 @@
 //! Runs the pieces of work that were asked for, in the order of the report.
 
 use anyhow::{Context, Result};
-use xtask::bench_work::BenchWork;
+use xtask::commands::bench::work::BenchWork;
 
 use crate::binary::Build;
 use crate::contestant::Contestants;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use serde_json::json;
-use xtask::node_parts::IMAGE;
+use xtask::kubernetes::node_parts::IMAGE;
 
 use crate::control_groups::OUTSIDE_PID;
 use crate::network::{API_PORT, HUB};

@@ -90,7 +90,7 @@ async fn cluster(options: &Options) -> Result<()> {
     let narrator = Narrator::start();
     let programs = std::env::current_exe().context("looking for our own program")?;
     let programs = programs.parent().context("our own program is in no folder")?;
-    let deployment = Deployment::new(&xtask::sandbox::folder(), programs, &options.provider)?;
+    let deployment = Deployment::new(&xtask::commands::sandbox::folder(), programs, &options.provider)?;
     let folder = deployment.folder();
     let names = [
         "kubernetes",

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use xtask::oci::OciImage;
+use xtask::kubernetes::oci::OciImage;
 
 /// Makes the image `localhost/NAME:sandbox` of this program, as `deploy/image/Containerfile` does for Cloudwit. Gives a tar archive.
 ///

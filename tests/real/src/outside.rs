@@ -50,7 +50,7 @@ pub fn run(options: &Options) -> Result<()> {
         // As if Ctrl-C had been typed.
         set_parent_process_death_signal(Some(Signal::TERM)).context("asking for a signal at our parent's end")?;
     }
-    let _lock = xtask::sandbox::lock(&xtask::sandbox::folder())?;
+    let _lock = xtask::commands::sandbox::lock(&xtask::commands::sandbox::folder())?;
     let before = Traces::take(&options.parts)?;
     let group = Group::own()?.child(&format!("{PREFIX}{}", std::process::id()));
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;

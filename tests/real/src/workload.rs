@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use k8s_openapi::api::apps::v1::DaemonSet;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use serde_json::json;
-use xtask::node_parts::IMAGE;
+use xtask::kubernetes::node_parts::IMAGE;
 
 /// The port that Pods serve.
 pub const PORT: u16 = 8080;

@@ -10,8 +10,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use xtask::node_parts::NodeParts;
-use xtask::{guests, kubernetes, programs, real};
+use xtask::commands::real;
+use xtask::kubernetes::node_parts::NodeParts;
+use xtask::{guests, kubernetes, programs};
 
 /// A machine has one sandbox at a time.
 static ONE: Mutex<()> = Mutex::new(());

@@ -46,7 +46,7 @@ pub struct Stage<C> {
 impl<C: Cloud> Stage<C> {
     /// Starts everything.
     pub async fn build(folder: &Path, provider: &Path, kubeconfig: Option<&Path>, narrator: &Narrator) -> Result<Self> {
-        let lock = xtask::sandbox::lock(folder)?;
+        let lock = xtask::commands::sandbox::lock(folder)?;
         let programs = std::env::current_exe().context("looking for our own program")?;
         let programs = programs.parent().context("our own program is in no folder")?;
         let deployment = Deployment::of(C::PROVIDER, folder, programs, provider)?;

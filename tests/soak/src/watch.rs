@@ -209,7 +209,7 @@ impl Watch {
 
     fn measure(&self, replica: &Replica, samples: &Samples, livez: Option<Duration>) {
         let Some(pid) = replica.pid() else { return };
-        let Some(usage) = xtask::process::usage(pid) else {
+        let Some(usage) = xtask::run::process::usage(pid) else {
             return;
         };
         let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |files| files.count() as u64);

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use cloudwit_suite::root;
 use cloudwit_test_support::{guests, programs};
 use xtask::cli::SandboxCloud;
-use xtask::clouds;
+use xtask::commands::clouds;
 use xtask::guests::PROVIDERS;
 
 /// The headings of every guide, in this order.

@@ -28,7 +28,10 @@ struct Scene {
 
 impl Scene {
     async fn start(flags: &'static [&'static str]) -> Self {
-        let program = tokio::task::spawn_blocking(xtask::peer::tested).await.unwrap().unwrap();
+        let program = tokio::task::spawn_blocking(xtask::kubernetes::peer::tested)
+            .await
+            .unwrap()
+            .unwrap();
         let server = ApiServer::start().await.unwrap();
         let options = SimCloudOptions {
             token: TOKEN.into(),

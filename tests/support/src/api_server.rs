@@ -149,12 +149,12 @@ impl ApiServer {
 
     /// CPU seconds and the peak resident memory in bytes of the server, since its (last) start. `None` when it is not running, and
     /// for the binaries of `KUBEBUILDER_ASSETS`, which are two processes behind a shell.
-    pub fn usage(&self) -> Option<xtask::process::Usage> {
+    pub fn usage(&self) -> Option<xtask::run::process::Usage> {
         if kubebuilder::assets().is_some() {
             return None;
         }
         let pid = self.running().as_ref()?.process.id();
-        xtask::process::usage(pid)
+        xtask::run::process::usage(pid)
     }
 
     /// Ends the server in good order. Its data stay for [`restart`](Self::restart).
@@ -250,7 +250,7 @@ fn spawn(dir: &Path, log: &Path, port: u16, audited: bool) -> Result<(PathBuf, R
     let mut command = match kubebuilder::assets() {
         Some(assets) => kubebuilder::command(&assets, dir, port, audit.as_deref())?,
         None => {
-            let mut command = Command::new(xtask::controlplane::binary()?);
+            let mut command = Command::new(xtask::kubernetes::controlplane::binary()?);
             command
                 .arg("--throwaway")
                 .arg("--dir")

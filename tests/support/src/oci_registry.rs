@@ -33,7 +33,7 @@ impl OciRegistry {
     }
 
     fn spawn() -> Result<Self> {
-        let (program, port) = (xtask::oci_registry::program()?, port::reserve()?);
+        let (program, port) = (xtask::servers::oci_registry::program()?, port::reserve()?);
         let folder = tempfile::tempdir().context("making a folder")?;
         let log = folder.path().join("registry.log");
         let process = Child::start(&program, &["-port".to_owned(), port.to_string()], &log)?;

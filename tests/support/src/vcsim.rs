@@ -110,7 +110,7 @@ impl VirtualMachine {
 #[derive(Debug)]
 pub struct Vcsim {
     process: Child,
-    programs: xtask::vcsim::Programs,
+    programs: xtask::servers::vcsim::Programs,
     address: String,
     authority: PathBuf,
     certificate: Vec<u8>,
@@ -128,9 +128,9 @@ impl Vcsim {
         blocking(move || {
             let folder = tempfile::tempdir().context("making a folder")?;
             let certificate = certify(folder.path())?;
-            let mut programs = xtask::vcsim::programs()?;
+            let mut programs = xtask::servers::vcsim::programs()?;
             if options.volumes.is_some() {
-                programs.vcsim = xtask::vcsim::with_volumes()?;
+                programs.vcsim = xtask::servers::vcsim::with_volumes()?;
             }
             let address = port::address()?;
             Ok(Self {

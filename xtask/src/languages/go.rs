@@ -11,7 +11,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use wasi_preview1_component_adapter_provider::WASI_SNAPSHOT_PREVIEW1_REACTOR_ADAPTER;
 
-use crate::{go_module, progress, tools, workspace};
+use crate::go::module;
+use crate::run::progress;
+use crate::{tools, workspace};
 
 /// The versions that the template's README names.
 const WIT_BINDGEN: &str = "0.62.0";
@@ -105,7 +107,7 @@ pub fn test(folder: &Path) -> Result<String> {
 fn make(folder: &Path, arguments: &[&str], world: &str) -> Result<String> {
     let tools = tools()?;
     let runtime = format!("{RUNTIME}={}", tools.folder.join("runtime").display());
-    tools::output(go_module::go(folder).args(["mod", "edit", "-replace", &runtime]))?;
+    tools::output(module::go(folder).args(["mod", "edit", "-replace", &runtime]))?;
     let mut path = OsString::from(tools.folder.join("bin"));
     path.push(":");
     path.push(std::env::var_os("PATH").unwrap_or_default());

@@ -8,7 +8,8 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
 
-use crate::{progress, tools, workspace};
+use crate::run::progress;
+use crate::{tools, workspace};
 
 const TEMPLATE: &str = "runtime/manager/templates/js";
 

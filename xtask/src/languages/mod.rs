@@ -53,7 +53,7 @@ impl Language {
     pub fn require(self) -> Result<()> {
         match self {
             Self::JavaScript => javascript::require(),
-            Self::Python => crate::python::get_python().map(drop),
+            Self::Python => crate::servers::python::get_python().map(drop),
             Self::Go => crate::tools::require_go_for("providers in Go"),
         }
     }

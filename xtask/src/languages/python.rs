@@ -5,7 +5,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::python::Environment;
+use crate::servers::python::Environment;
 use crate::tools;
 
 /// The environment with componentize-py.

@@ -6,9 +6,10 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
+use crate::commands::manifests;
 use crate::release::packing;
 use crate::release::version::VERSION;
-use crate::{manifests, tools, workspace};
+use crate::{tools, workspace};
 
 /// Writes the package into a folder, under the name that Helm gives it. `work` is a folder for what comes in between.
 ///

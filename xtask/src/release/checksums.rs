@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use crate::oci::hex;
+use crate::kubernetes::oci::hex;
 
 /// The name of the file.
 pub const FILE: &str = "SHA256SUMS";

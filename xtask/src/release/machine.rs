@@ -7,8 +7,9 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::python::Environment;
-use crate::{image, tools, workspace};
+use crate::commands::image;
+use crate::servers::python::Environment;
+use crate::{tools, workspace};
 
 /// A kind of machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

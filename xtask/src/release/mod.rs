@@ -29,12 +29,13 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::cli::ReleaseArgs;
-use crate::oci::OciImage;
+use crate::commands::manifests;
+use crate::kubernetes::oci::OciImage;
 use crate::release::crates::Crates;
 use crate::release::machine::Machine;
 use crate::release::sbom::Artifact;
 use crate::release::version::VERSION;
-use crate::{guests, manifests, tools, workspace};
+use crate::{guests, tools, workspace};
 
 /// Where the image will be.
 const IMAGE: &str = "ghcr.io/cloudwit/cloudwit";

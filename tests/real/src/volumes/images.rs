@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use xtask::node_parts::FILE_SYSTEMS;
-use xtask::oci::OciImage;
+use xtask::kubernetes::node_parts::FILE_SYSTEMS;
+use xtask::kubernetes::oci::OciImage;
 
 use super::SidecarFiles;
 use crate::images::{TAG, archive};

@@ -1,7 +1,7 @@
 //! What a user of volumes makes in the cluster, and what an administrator makes before.
 
 use serde_json::{Value, json};
-use xtask::node_parts::IMAGE;
+use xtask::kubernetes::node_parts::IMAGE;
 
 use super::DRIVER;
 

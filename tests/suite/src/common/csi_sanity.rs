@@ -27,7 +27,7 @@ pub async fn controller_passes(provider: Provider, node: NodeStub, fewest: usize
 
 /// Runs the specs that the focus fits, and tells what came of each: its name and its state. `node` is the socket of a node service.
 pub async fn run(served: &Served, node: &Path, folder: &Path, focus: Option<&str>) -> Vec<(String, String)> {
-    let program = tokio::task::spawn_blocking(xtask::csi_sanity::program)
+    let program = tokio::task::spawn_blocking(xtask::servers::csi_sanity::program)
         .await
         .unwrap()
         .unwrap();

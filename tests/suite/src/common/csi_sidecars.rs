@@ -10,7 +10,7 @@ use kube::{Api, Resource};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use xtask::sidecars::Sidecars;
+use xtask::kubernetes::sidecars::Sidecars;
 
 /// How long anything may take on a busy machine.
 const SOON: Duration = Duration::from_secs(60);

@@ -83,7 +83,7 @@ async fn webhook_labels_a_volume_by_its_disk_and_refuses_one_without() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn volume_of_the_in_tree_plugin_is_adopted_through_migration() {
-    let programs = tokio::task::spawn_blocking(xtask::sidecars::programs)
+    let programs = tokio::task::spawn_blocking(xtask::kubernetes::sidecars::programs)
         .await
         .unwrap()
         .unwrap();

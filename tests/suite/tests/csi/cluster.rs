@@ -13,7 +13,7 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomRe
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};
 use kube::{Api, Client};
 use serde_json::{Value, json};
-use xtask::sidecars::{Sidecars, Snapshots};
+use xtask::kubernetes::sidecars::{Sidecars, Snapshots};
 
 use crate::replica::{Replica, SOON, cloud};
 use crate::replicas::QUICK;
@@ -53,8 +53,8 @@ impl Cluster {
     pub async fn start(workers: u32) -> Self {
         let programs = tokio::task::spawn_blocking(|| Programs {
             kubernetes: xtask::kubernetes::binary().unwrap(),
-            sidecars: xtask::sidecars::programs().unwrap(),
-            snapshots: xtask::sidecars::snapshots().unwrap(),
+            sidecars: xtask::kubernetes::sidecars::programs().unwrap(),
+            snapshots: xtask::kubernetes::sidecars::snapshots().unwrap(),
         });
         let (programs, api) = (programs.await.unwrap(), ApiServer::shared().await);
         let (cloud, client, folder) = (cloud(1).await, api.client(), tempfile::tempdir().unwrap());

@@ -93,7 +93,7 @@ pub async fn clear_the_stage(client: &Client) {
 #[tokio::test(flavor = "multi_thread")]
 async fn claim_becomes_a_disk_that_is_attached_grown_and_deleted() {
     let _turn = turn().await;
-    let programs = tokio::task::spawn_blocking(xtask::sidecars::programs)
+    let programs = tokio::task::spawn_blocking(xtask::kubernetes::sidecars::programs)
         .await
         .unwrap()
         .unwrap();

@@ -98,7 +98,7 @@ fn every_alert_has_a_runbook_and_every_runbook_an_alert() {
 /// With the series of other components beside: Prometheus' own tool plays the stories.
 #[test]
 fn alerts_fire_for_cloudwit_and_for_nothing_else() {
-    let played = Command::new(xtask::promtool::program().unwrap())
+    let played = Command::new(xtask::servers::promtool::program().unwrap())
         .args(["test", "rules", "tests/suite/tests/deploy/alerts.test.yaml"])
         .current_dir(root())
         .output()

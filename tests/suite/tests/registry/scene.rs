@@ -114,7 +114,7 @@ impl Scene {
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
         let folder = self.folder.path().to_owned();
         let run = move || {
-            let mut cosign = Command::new(xtask::cosign::program().unwrap());
+            let mut cosign = Command::new(xtask::servers::cosign::program().unwrap());
             let cosign = cosign.args(words).current_dir(folder).env("COSIGN_PASSWORD", "x");
             cosign.output().unwrap()
         };

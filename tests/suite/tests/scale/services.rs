@@ -138,7 +138,7 @@ async fn services_become_ready(fleet: &Fleet, process: &Process) {
         2.0 * SERVICES as f64,
         "finalizer and status of each"
     );
-    let used = xtask::process::usage(process.child.pid()).unwrap();
+    let used = xtask::run::process::usage(process.child.pid()).unwrap();
     println!(
         "{SERVICES} Services with {NODES} Nodes ready in {time:.1?}: {} cloud requests, {} writes to Services, \
          {:.1} CPU seconds, peak {:.1} MiB (debug build)",
