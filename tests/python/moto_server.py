@@ -1,4 +1,4 @@
-"""Runs moto, a third party's AWS, for tests (`tests/support/src/moto.rs`).
+"""Runs moto, a third party's AWS, for tests (`tests/support/src/clouds/moto.rs`).
 
 On one port: moto itself; `POST /test/call/SERVICE/METHOD` with arguments as JSON, which asks moto through boto3 as its administrator and gives the
 answer as JSON; and `/test/calls`, what others than boto3 here have called so far (GET), or forget it (DELETE).

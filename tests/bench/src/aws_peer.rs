@@ -21,7 +21,7 @@ use cloudwit_bench::measure::Section;
 use cloudwit_bench::pairs::{Reading, pairs};
 use cloudwit_bench::publish::Stamp;
 use cloudwit_bench::{publish, report};
-use cloudwit_test_support::moto::Moto;
+use cloudwit_test_support::clouds::moto::Moto;
 
 use crate::contest::{Contender, Scene};
 

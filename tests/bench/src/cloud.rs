@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use cloudwit_sim_cloud::{Counters, LoadBalancer, Machine};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::TOKEN;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::TOKEN;
 use reqwest::Method;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
-use cloudwit_test_support::{peer, port};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::{peer, port};
+use cloudwit_test_support::scenes::deployment::Deployment;
 use xtask::run::process::{self, Usage};
 
 use crate::binary::Binary;
@@ -141,7 +141,7 @@ pub struct Place<'a> {
     pub folder: &'a Path,
     /// The cluster.
     pub kubeconfig: &'a Path,
-    /// The URL of the simulated cloud, whose token is [`TOKEN`](cloudwit_test_support::deployment::TOKEN).
+    /// The URL of the simulated cloud, whose token is [`TOKEN`](cloudwit_test_support::scenes::deployment::TOKEN).
     pub cloud: &'a str,
 }
 

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
 use cloudwit_sim_cloud::{Operation, SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::{ApiServer, NodeBuilder};
 use futures::{StreamExt, TryStreamExt, stream};
 use k8s_openapi::api::core::v1::Node;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use cloudwit_sim_cloud::{NewMachine, SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment, settings};
 use cloudwit_test_support::objects::is_uninitialised;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment, settings};
 use cloudwit_test_support::{ApiServer, NodeBuilder, within};
 use k8s_openapi::api::core::v1::Node;
 use kube::api::ListParams;

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use cloudwit_test_support::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
+use cloudwit_test_support::scenes::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
 use serde_json::{Map, json};
 use xtask::{tools, workspace};
 

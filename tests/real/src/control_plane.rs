@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cloudwit_test_support::child::{Child, log_end};
-use cloudwit_test_support::deployment::CLUSTER_CIDR;
+use cloudwit_test_support::programs::child::{Child, log_end};
+use cloudwit_test_support::scenes::deployment::CLUSTER_CIDR;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 

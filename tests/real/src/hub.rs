@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use cloudwit_test_support::deployment::CLUSTER_CIDR;
+use cloudwit_test_support::scenes::deployment::CLUSTER_CIDR;
 use rustix::process::{WaitOptions, wait};
 
 use crate::control_groups::hierarchies;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::Deployment;
 
 use crate::checks::Takeover;
 use crate::pods::Pods;

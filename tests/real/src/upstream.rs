@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
-use cloudwit_test_support::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
+use cloudwit_test_support::scenes::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
 use serde_json::json;
 
 use crate::files;

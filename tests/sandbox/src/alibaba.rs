@@ -1,9 +1,9 @@
 //! Alibaba Cloud, by a stand-in that its two SDKs judge.
 
 use anyhow::Result;
-use cloudwit_test_support::alibaba_files::alibaba_files;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::alibaba::alibaba_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Machine, Route, list};

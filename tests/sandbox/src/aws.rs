@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::deployment::{CLUSTER_NAME, CloudFiles, Deployment};
-use cloudwit_test_support::moto::{AwsCluster, Moto, REGION};
+use cloudwit_test_support::clouds::moto::{AwsCluster, Moto, REGION};
+use cloudwit_test_support::files::aws::aws_files;
+use cloudwit_test_support::scenes::deployment::{CLUSTER_NAME, CloudFiles, Deployment};
 use serde_json::json;
 
 use crate::cloud::{Cloud, Machine, Route, list};

@@ -1,9 +1,9 @@
 //! Azure, by a stand-in that Microsoft's own clients judge.
 
 use anyhow::Result;
-use cloudwit_test_support::azure_files::azure_files;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::azure::azure_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Machine, Route};

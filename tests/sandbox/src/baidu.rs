@@ -1,9 +1,9 @@
 //! Baidu AI Cloud, by a stand-in that Baidu's own SDK judges.
 
 use anyhow::Result;
-use cloudwit_test_support::baidu_files::baidu_files;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::baidu::baidu_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Machine, Route};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::Value;
 
 /// A machine, and what the cloud will say about its Node.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use cloudwit_test_support::cloudstack_files::cloudstack_files;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::cloudstack::cloudstack_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Machine, list};

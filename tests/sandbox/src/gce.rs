@@ -1,9 +1,9 @@
 //! Google Compute Engine, by a stand-in that Google's own client judges.
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::gce_files::gce_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::gce::gce_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Machine, Route};

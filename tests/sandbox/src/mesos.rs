@@ -1,9 +1,9 @@
 //! Apache Mesos behind DC/OS, by a stand-in after their documents.
 
 use anyhow::Result;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::small_cloud_files::mesos_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::mesos_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::Machine;

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::openstack_cloud::{OpenStackCloud, REGION, Service};
-use cloudwit_test_support::openstack_files::openstack_files;
-use cloudwit_test_support::openstack_project::{OpenStackNetwork, OpenStackProject};
-use cloudwit_test_support::openstack_servers::{FLAVOR, OpenStackServer, ZONE};
+use cloudwit_test_support::clouds::openstack::project::{OpenStackNetwork, OpenStackProject};
+use cloudwit_test_support::clouds::openstack::servers::{FLAVOR, OpenStackServer, ZONE};
+use cloudwit_test_support::clouds::openstack::{OpenStackCloud, REGION, Service};
+use cloudwit_test_support::files::openstack::openstack_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use tokio::sync::Mutex;
 
 use crate::cloud::{Cloud, Machine, Route, list};

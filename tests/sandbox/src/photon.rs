@@ -1,9 +1,9 @@
 //! Photon Controller, by a stand-in after its API's model.
 
 use anyhow::Result;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::small_cloud_files::photon_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::photon_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::Value;
 
 use crate::cloud::Machine;

@@ -4,8 +4,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::mimic::{API_KEY, Mimic, REGION, RackspaceAccount};
+use cloudwit_test_support::clouds::mimic::{API_KEY, Mimic, REGION, RackspaceAccount};
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::Value;
 
 use crate::cloud::{Cloud, Machine, Route};

@@ -1,9 +1,9 @@
 //! Rancher 1.x, by a stand-in that checks recorded schema documents and its own client reads.
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::small_cloud_files::rancher_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::rancher_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::Machine;

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail, ensure};
 use cloudwit_sim_cloud::{LoadBalancer, Machine as SimMachine, Network, Route as SimRoute};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use reqwest::Client;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;

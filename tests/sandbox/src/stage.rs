@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Error, Result, anyhow};
 use cloudwit_test_support::ApiServer;
-use cloudwit_test_support::child::{Child, log_end};
-use cloudwit_test_support::deployment::Deployment;
+use cloudwit_test_support::programs::child::{Child, log_end};
+use cloudwit_test_support::scenes::deployment::Deployment;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 

@@ -4,8 +4,8 @@ use std::marker::PhantomData;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
 use crate::cloud::{Cloud, Machine, Route};

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions};
-use cloudwit_test_support::vsphere_files::vsphere_files;
+use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions};
+use cloudwit_test_support::files::vsphere::vsphere_files;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 
 use crate::cloud::{Cloud, Machine, Route};
 

@@ -284,7 +284,7 @@ impl Cluster {
             let name = service.name_any();
             if !wanted.contains(&name) {
                 wrong.push(format!("Service {name} is deleted and still there"));
-            } else if cloudwit_test_support::rig::ingress(service).is_empty() {
+            } else if cloudwit_test_support::scenes::rig::ingress(service).is_empty() {
                 wrong.push(format!("Service {name} has no address"));
             }
         }

@@ -5,8 +5,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::port;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::port;
 
 use crate::canary::Tail;
 use crate::files::{CLUSTER, CLUSTER_CIDR, Files};

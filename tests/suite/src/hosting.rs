@@ -129,7 +129,7 @@ impl Hosting {
 /// When it cannot be built.
 pub async fn guest_file(guest: &str) -> PathBuf {
     let guest = guest.to_owned();
-    tokio::task::spawn_blocking(move || cloudwit_test_support::guests::test_guest(&guest))
+    tokio::task::spawn_blocking(move || cloudwit_test_support::programs::guests::test_guest(&guest))
         .await
         .unwrap_or_else(|error| panic!("{error}"))
 }

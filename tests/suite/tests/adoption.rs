@@ -7,10 +7,10 @@
 use cloudwit_sim_cloud::{
     BalancerPort, BalancerSpec, LoadBalancer, Machine, NewMachine, Operation, PortProtocol, RouteSpec, Scheme,
 };
-use cloudwit_test_support::deployment::CLUSTER_NAME;
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
-use cloudwit_test_support::rig::{CLEANUP_FINALIZER, Rig, SOON, ingress, is_kept};
+use cloudwit_test_support::scenes::deployment::CLUSTER_NAME;
+use cloudwit_test_support::scenes::rig::{CLEANUP_FINALIZER, Rig, SOON, ingress, is_kept};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use http::Method;
 use k8s_openapi::api::core::v1::{Event, Node, Service};

@@ -9,10 +9,10 @@ use std::path::{Path, PathBuf};
 
 use cloudwit_suite::common::machines_cloud::{MachinesCloud, TOKEN};
 use cloudwit_suite::root;
-use cloudwit_test_support::deployment::CloudFiles;
-use cloudwit_test_support::installation::Installation;
 use cloudwit_test_support::objects::{NodeBuilder, provider_id};
 use cloudwit_test_support::programs;
+use cloudwit_test_support::scenes::deployment::CloudFiles;
+use cloudwit_test_support::scenes::installation::Installation;
 use tokio::process::Command;
 
 const COMPONENT: &str = "wasm32-wasip2/release/lab_cloud.wasm";

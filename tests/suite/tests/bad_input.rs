@@ -5,7 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use cloudwit_test_support::{ApiServer, NodeBuilder, guests, programs};
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::{ApiServer, NodeBuilder, programs};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;

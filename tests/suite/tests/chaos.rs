@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use cloudwit_sim_cloud::{Fault, FaultKind};
 use cloudwit_test_support::objects::{is_uninitialised, ready_condition};
-use cloudwit_test_support::site::Site;
+use cloudwit_test_support::scenes::site::Site;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::{Node, Service, Taint};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};

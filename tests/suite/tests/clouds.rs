@@ -4,7 +4,8 @@ use std::fs;
 
 use clap::ValueEnum;
 use cloudwit_suite::root;
-use cloudwit_test_support::{guests, programs};
+use cloudwit_test_support::programs;
+use cloudwit_test_support::programs::guests;
 use xtask::cli::SandboxCloud;
 use xtask::commands::clouds;
 use xtask::guests::PROVIDERS;

@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use cloudwit_host::HostOptions;
 use cloudwit_suite::hosting::{Hosting, settings};
-use cloudwit_test_support::site::Site;
-use cloudwit_test_support::{eventually, guests, programs};
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::site::Site;
+use cloudwit_test_support::{eventually, programs};
 
 /// Far less than the engine alone needs, and far more than the process before it reads the component.
 const LITTLE_MEMORY: u64 = 12 << 20;

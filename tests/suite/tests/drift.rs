@@ -6,7 +6,7 @@
 use std::time::{Duration, Instant};
 
 use cloudwit_sim_cloud::{LoadBalancer, Operation};
-use cloudwit_test_support::rig::{Rig, SOON, ingress};
+use cloudwit_test_support::scenes::rig::{Rig, SOON, ingress};
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::{Event, Service};
 use kube::api::ListParams;

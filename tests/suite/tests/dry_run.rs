@@ -5,10 +5,10 @@
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{Operation, RouteSpec, SimCloud};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::CLUSTER_NAME;
 use cloudwit_test_support::foreign_events::is_of_the_api_server;
-use cloudwit_test_support::site::Site;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::CLUSTER_NAME;
+use cloudwit_test_support::scenes::site::Site;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Event, Node, Service};

@@ -75,7 +75,7 @@ fn hosting() -> Hosting {
 }
 
 async fn guest(name: &'static str) -> PathBuf {
-    tokio::task::spawn_blocking(move || cloudwit_test_support::guests::test_guest(name))
+    tokio::task::spawn_blocking(move || cloudwit_test_support::programs::guests::test_guest(name))
         .await
         .unwrap()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation};
 use cloudwit_suite::common::explaining;
 use cloudwit_suite::hosting::TRIGGER;
-use cloudwit_test_support::deployment::TOKEN;
+use cloudwit_test_support::scenes::deployment::TOKEN;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use explaining::{NO_CLOUDWIT, NO_SUCH_OBJECT, Scene};
 use k8s_openapi::api::core::v1::{Event, Node, Service};

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 
 use cloudwit_host::HostOptions;
 use cloudwit_suite::hosting::{Hosting, settings};
-use cloudwit_test_support::{ApiServer, guests, programs};
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::{ApiServer, programs};
 use k8s_openapi::ByteString;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::Api;

@@ -272,7 +272,7 @@ async fn provider_identifies_itself() {
 #[tokio::test]
 async fn the_sim_provider_is_taken_with_everything_it_exports() {
     let hosting = Hosting::new(HostOptions::default());
-    let build = || cloudwit_test_support::guests::provider("sim");
+    let build = || cloudwit_test_support::programs::guests::provider("sim");
     let file = tokio::task::spawn_blocking(build).await.unwrap();
     let provider = hosting.load_file(&file, settings()).await.unwrap();
     let abilities = provider.abilities();

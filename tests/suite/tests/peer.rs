@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::TOKEN;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, peer};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::peer;
+use cloudwit_test_support::scenes::deployment::TOKEN;
+use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::DeleteParams;
 use kube::{Api, Client};

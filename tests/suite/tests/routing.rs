@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use cloudwit_sim_cloud::{Fault, FaultKind, Operation, SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
 use cloudwit_test_support::objects::is_uninitialised;
+use cloudwit_test_support::programs::child::Child;
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder, eventually, programs};
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;
@@ -34,7 +34,7 @@ struct Two {
 
 impl Two {
     async fn new() -> Self {
-        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::provider("sim"));
+        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::programs::guests::provider("sim"));
         let start = || SimCloud::start(SimCloudOptions::default());
         Self {
             alone: alone().await,

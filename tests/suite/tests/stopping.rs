@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use axum::Router;
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, eventually, programs};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::jiff::Timestamp;
 use kube::Api;

@@ -305,7 +305,8 @@ async fn failing_cloud_is_no_answer_about_volumes() {
 
 #[tokio::test]
 async fn answers_that_cannot_be_are_not_used() {
-    let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::test_guest("wrong_volumes"));
+    let component =
+        tokio::task::spawn_blocking(|| cloudwit_test_support::programs::guests::test_guest("wrong_volumes"));
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load_file(&component.await.unwrap(), settings()).await.unwrap();
     assert_eq!(provider.abilities().names(), ["volumes"]);

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use cloudwit_sim_cloud::{Fault, Operation, SimCloud, SimCloudOptions};
 use cloudwit_suite::common::webhook_client as registration;
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::{guests, port};
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, eventually, programs};
 use k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration;
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::PersistentVolume;

@@ -3,7 +3,7 @@
 //! Makes a project with a network, a router and three servers, and prints what a cloud.conf and the client `openstack` need.
 
 use anyhow::Result;
-use cloudwit_test_support::openstack_cloud::{OpenStackCloud, REGION};
+use cloudwit_test_support::clouds::openstack::{OpenStackCloud, REGION};
 
 #[tokio::main]
 async fn main() -> Result<()> {

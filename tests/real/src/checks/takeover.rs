@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use cloudwit_sim_cloud::Operation;
-use cloudwit_test_support::rig::address;
+use cloudwit_test_support::scenes::rig::address;
 use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};

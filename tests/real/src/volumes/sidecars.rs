@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use cloudwit_test_support::child::Child;
+use cloudwit_test_support::programs::child::Child;
 
 use super::DRIVER;
 use crate::kubectl::Kubectl;

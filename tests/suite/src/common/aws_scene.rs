@@ -4,11 +4,11 @@
 use std::ops::Deref;
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::moto::{AwsCluster, AwsMachine, Credentials, Moto};
+use cloudwit_test_support::files::aws::aws_files;
+use cloudwit_test_support::gate::fault::Fault;
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::moto::{AwsCluster, AwsMachine, Credentials, Moto};
+use cloudwit_test_support::scenes::installation::Installation;
 use http::{Method, StatusCode};
 use serde_json::Value;
 use tokio::sync::{Semaphore, SemaphorePermit};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use cloudwit_test_support::child::Child;
+use cloudwit_test_support::programs::child::Child;
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 

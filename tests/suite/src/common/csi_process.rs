@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use cloudwit_csi::proto::CreateVolumeRequest;
 use cloudwit_csi::proto::controller_client::ControllerClient;
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::{eventually, guests, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::{eventually, programs};
 
 use crate::common::csi_served::{Controller, dial};
 

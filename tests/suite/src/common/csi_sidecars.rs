@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use cloudwit_test_support::child::Child;
 use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::child::Child;
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Resource};
 use serde::Serialize;

@@ -4,8 +4,8 @@ use std::ops::Deref;
 
 use cloudwit_host::Provider;
 use cloudwit_host::grants::Grants;
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::Value;
 
 use crate::common::csi_process::CsiProcess;

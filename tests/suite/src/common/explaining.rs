@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::site::Site;
-use cloudwit_test_support::{eventually, guests};
+use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::site::Site;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;

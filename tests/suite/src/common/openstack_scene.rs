@@ -4,12 +4,12 @@
 use std::ops::Deref;
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::deployment::CloudFiles;
+use cloudwit_test_support::clouds::openstack::project::{OpenStackNetwork, OpenStackProject};
+use cloudwit_test_support::clouds::openstack::servers::OpenStackServer;
+use cloudwit_test_support::clouds::openstack::{OpenStackCloud, Service};
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::openstack_cloud::{OpenStackCloud, Service};
-use cloudwit_test_support::openstack_project::{OpenStackNetwork, OpenStackProject};
-use cloudwit_test_support::openstack_servers::OpenStackServer;
+use cloudwit_test_support::scenes::deployment::CloudFiles;
+use cloudwit_test_support::scenes::installation::Installation;
 
 /// All of it. The process ends before what it talks to.
 pub struct Scene {

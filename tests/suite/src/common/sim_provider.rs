@@ -44,7 +44,7 @@ pub async fn load_sim(cloud: &SimCloud, token: &str, change: impl FnOnce(&mut Gr
         grants,
         ..settings()
     };
-    let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::provider("sim"));
+    let component = tokio::task::spawn_blocking(|| cloudwit_test_support::programs::guests::provider("sim"));
     let hosting = Hosting::new(HostOptions::default());
     let provider = hosting.load_file(&component.await.unwrap(), settings).await.unwrap();
     LoadedSim {

@@ -1,7 +1,7 @@
 //! What upstream's controller left behind is taken over as it is: Nodes in both forms of id, and Services with their load balancers.
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::alibaba_files::CLUSTER_ID;
+use cloudwit_test_support::files::alibaba::CLUSTER_ID;
 use cloudwit_test_support::objects::provider_id;
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

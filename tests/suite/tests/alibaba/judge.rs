@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: Alibaba Cloud's two SDKs work on it with signers of their own, and are refused as by the cloud.
 
-use cloudwit_test_support::alibaba_files::alibaba_sdks;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::alibaba::alibaba_sdks;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,9 +3,10 @@
 use cloudwit_host::{HostOptions, ProviderSettings};
 use cloudwit_model::{Cloud, NodeRef, Presence};
 use cloudwit_suite::hosting::{Hosting, node, settings};
-use cloudwit_test_support::alibaba_files::alibaba_files;
+use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::files::alibaba::alibaba_files;
 use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
-use cloudwit_test_support::{NodeBuilder, guests};
+use cloudwit_test_support::programs::guests;
 use kube::ResourceExt;
 use serde_json::json;
 

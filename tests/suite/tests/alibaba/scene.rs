@@ -3,8 +3,8 @@
 use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::alibaba_files::{CLUSTER_ID, alibaba_files};
-use cloudwit_test_support::stand_in_scene::StandInScene;
+use cloudwit_test_support::files::alibaba::{CLUSTER_ID, alibaba_files};
+use cloudwit_test_support::scenes::stand_in::StandInScene;
 use serde_json::{Value, json};
 
 /// Only Nodes are initialised.

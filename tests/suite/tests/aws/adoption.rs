@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::scene::Scene;
 
 /// A Node as upstream's controllers have left it.
-fn left_behind(machine: &cloudwit_test_support::moto::AwsMachine, id: &str, zone_id: &str) -> Node {
+fn left_behind(machine: &cloudwit_test_support::clouds::moto::AwsMachine, id: &str, zone_id: &str) -> Node {
     let mut node = NodeBuilder::new(&machine.private_dns)
         .initialised()
         .provider_id(id)

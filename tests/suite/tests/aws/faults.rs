@@ -1,6 +1,6 @@
 //! Bad days of EC2: throttled, down, cut in the middle, a clock that is wrong. Nodes wait and are not lost.
 
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::fault::Fault;
 use http::StatusCode;
 
 use crate::scene::{Scene, refusal};

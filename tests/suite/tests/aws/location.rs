@@ -1,8 +1,8 @@
 //! An instance is told who it is by moto's metadata service (IMDSv2).
 
-use cloudwit_test_support::cloud_command::cloud_command;
-use cloudwit_test_support::deployment::CloudFiles;
-use cloudwit_test_support::moto::Moto;
+use cloudwit_test_support::clouds::moto::Moto;
+use cloudwit_test_support::programs::cloud_command::cloud_command;
+use cloudwit_test_support::scenes::deployment::CloudFiles;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn instance_is_located_by_the_metadata_service() {

@@ -7,9 +7,9 @@ use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
 use cloudwit_host::{HostOptions, Limits, ProviderSettings};
 use cloudwit_model::{Cloud, NodeRef, Presence};
 use cloudwit_suite::hosting::{Hosting, node, settings};
-use cloudwit_test_support::aws_files::cloud_config;
-use cloudwit_test_support::guests;
-use cloudwit_test_support::moto::{AwsMachine, Moto};
+use cloudwit_test_support::clouds::moto::{AwsMachine, Moto};
+use cloudwit_test_support::files::aws::cloud_config;
+use cloudwit_test_support::programs::guests;
 
 /// What the provider may reach: this moto, with its administrator's key.
 fn grants(moto: &Moto, folder: &std::path::Path) -> Grants {

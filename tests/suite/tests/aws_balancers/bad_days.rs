@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use cloudwit_model::{Cloud, Failure};
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::fault::Fault;
 use serde_json::{Value, json};
 
 use crate::stand::{KINDS, Stand, annotate, name, refusal, service, text};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::installation::{Installation, Warning};
-use cloudwit_test_support::moto::Moto;
+use cloudwit_test_support::clouds::moto::Moto;
+use cloudwit_test_support::files::aws::aws_files;
+use cloudwit_test_support::scenes::installation::{Installation, Warning};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};

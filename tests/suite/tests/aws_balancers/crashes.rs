@@ -3,7 +3,7 @@
 
 use axum::http::StatusCode;
 use cloudwit_model::{Failure, Service};
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::fault::Fault;
 
 use crate::stand::{KINDS, Stand, annotate, port, service};
 

@@ -8,10 +8,10 @@ use cloudwit_model::{
     Balancer, Cloud, CloudError, Endpoint, Failure, NodeRef, ObjectEvent, Protocol, Service, ServicePort, Target,
 };
 use cloudwit_suite::hosting::{Hosting, node, settings};
-use cloudwit_test_support::aws_files::cloud_config;
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::moto::{AwsCluster, AwsMachine, Credentials, Moto};
+use cloudwit_test_support::files::aws::cloud_config;
+use cloudwit_test_support::gate::fault::Fault;
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::moto::{AwsCluster, AwsMachine, Credentials, Moto};
 use serde_json::{Value, json};
 
 /// What annotations of load balancers begin with.
@@ -57,7 +57,7 @@ impl Stand {
             grants: grants(&gate, &key, secrets.path()),
             ..settings()
         };
-        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::provider("aws"));
+        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::programs::guests::provider("aws"));
         let provider = hosting.load_file(&component.await.unwrap(), settings).await.unwrap();
         Self {
             moto,

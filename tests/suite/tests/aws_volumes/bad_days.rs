@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cloudwit_csi::proto::*;
-use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::gate::fault::Fault;
 use http::{Method, StatusCode};
 use serde_json::json;
 use tonic::Code;

@@ -4,10 +4,10 @@ use std::ops::Deref;
 
 use cloudwit_csi::proto::*;
 use cloudwit_suite::common::csi_process::{self, CsiProcess};
-use cloudwit_test_support::aws_files::aws_files;
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::moto::{AwsCluster, AwsMachine, Credentials, Moto};
+use cloudwit_test_support::files::aws::aws_files;
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::moto::{AwsCluster, AwsMachine, Credentials, Moto};
+use cloudwit_test_support::gate::fault::Fault;
 use serde_json::{Value, json};
 
 use crate::scene::{point, policy};

@@ -2,7 +2,8 @@
 //! which gives them the name and the handle of the driver.
 
 use cloudwit_model::volume::{NODE_ANNOTATION, NodeAnnotation};
-use cloudwit_test_support::{eventually, guests, port};
+use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::{guests, port};
 use k8s_openapi::api::core::v1::Node;
 use k8s_openapi::api::storage::v1::{CSIDriver, CSINode, VolumeAttachment};
 use kube::api::{DeleteParams, PostParams};

@@ -5,8 +5,8 @@ use std::path::Path;
 use cloudwit_csi::proto::Topology;
 use cloudwit_host::Provider;
 use cloudwit_host::grants::{Grants, SecretGrant, SecretUse};
-use cloudwit_test_support::aws_files::cloud_config;
-use cloudwit_test_support::moto::{AwsCluster, Credentials, Moto};
+use cloudwit_test_support::clouds::moto::{AwsCluster, Credentials, Moto};
+use cloudwit_test_support::files::aws::cloud_config;
 use serde_json::json;
 
 use crate::node_stub::NodeStub;

@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: Microsoft's own clients work on it, with the assertion of Microsoft's own login, and are refused as by Azure.
 
-use cloudwit_test_support::azure_files::microsofts_clients;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::azure::microsofts_clients;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

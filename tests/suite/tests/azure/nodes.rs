@@ -3,9 +3,9 @@
 use cloudwit_host::{HostOptions, ProviderSettings};
 use cloudwit_model::{Cloud, NodeRef, Presence};
 use cloudwit_suite::hosting::{Hosting, node, settings};
-use cloudwit_test_support::guests;
+use cloudwit_test_support::clouds::stand_in::StandIn;
 use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::programs::guests;
 use kube::ResourceExt;
 use serde_json::json;
 

@@ -3,9 +3,9 @@
 use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::azure_files::azure_files;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::azure::azure_files;
+use cloudwit_test_support::scenes::installation::Installation;
 use serde_json::{Value, json};
 
 /// Only Nodes are initialised.

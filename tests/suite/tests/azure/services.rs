@@ -1,8 +1,8 @@
 //! Load balancers from their first operation to the last: external and internal ones, changed, shared, half made, deleted without a trace.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::azure_files::microsofts_clients;
-use cloudwit_test_support::rig::address;
+use cloudwit_test_support::files::azure::microsofts_clients;
+use cloudwit_test_support::scenes::rig::address;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};

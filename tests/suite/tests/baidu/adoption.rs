@@ -1,7 +1,7 @@
 //! What Baidu's own controller left behind is taken over as it is: Nodes, and Services with their load balancers and addresses.
 
 use cloudwit_test_support::objects::provider_id;
-use cloudwit_test_support::rig::CLEANUP_FINALIZER;
+use cloudwit_test_support::scenes::rig::CLEANUP_FINALIZER;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use serde_json::{Value, json};
 

@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: Baidu's own SDK works on it, and is refused as by Baidu.
 
-use cloudwit_test_support::small_cloud_files::own_client;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::own_client;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

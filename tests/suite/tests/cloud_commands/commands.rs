@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use cloudwit_sim_cloud::{Fault, FaultKind, ManagedCluster, NewMachine, Operation, SimCloud, SimCloudOptions};
-use cloudwit_test_support::{guests, programs};
+use cloudwit_test_support::programs;
+use cloudwit_test_support::programs::guests;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloudwit_sim_cloud::{Fault, FaultKind, Operation};
 use cloudwit_test_support::eventually;
-use cloudwit_test_support::site::Site;
+use cloudwit_test_support::scenes::site::Site;
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;
@@ -78,7 +78,9 @@ async fn next_leader_gives_the_key_again_and_a_standby_none() {
     let (first, _) = site.start(&flags).unwrap();
     has_key(&site).await;
     let (second, _) = site.start(&flags).unwrap();
-    let log = |child: &cloudwit_test_support::child::Child| std::fs::read_to_string(child.log()).unwrap_or_default();
+    let log = |child: &cloudwit_test_support::programs::child::Child| {
+        std::fs::read_to_string(child.log()).unwrap_or_default()
+    };
     eventually(SOON, "the second one has loaded its provider", || async {
         log(&second).contains("waiting to acquire lease")
     })

@@ -1,7 +1,7 @@
 //! What upstream's controller left behind is taken over as it is: Nodes, and Services with their rules.
 
 use cloudwit_test_support::objects::provider_id;
-use cloudwit_test_support::rig::CLEANUP_FINALIZER;
+use cloudwit_test_support::scenes::rig::CLEANUP_FINALIZER;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: two clients of others work on it with signers of their own, and are refused as by CloudStack.
 
-use cloudwit_test_support::cloudstack_files::clients_of_others;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::cloudstack::clients_of_others;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -2,8 +2,8 @@
 
 use std::ops::{Deref, DerefMut};
 
-use cloudwit_test_support::cloudstack_files::cloudstack_files;
-use cloudwit_test_support::stand_in_scene::StandInScene;
+use cloudwit_test_support::files::cloudstack::cloudstack_files;
+use cloudwit_test_support::scenes::stand_in::StandInScene;
 use serde_json::{Value, json};
 
 /// Only Nodes are initialised.

@@ -1,6 +1,6 @@
 //! Load balancers from their first job to the last: on free and named addresses, changed, in a VPC, half made, deleted without a trace.
 
-use cloudwit_test_support::cloudstack_files::clients_of_others;
+use cloudwit_test_support::files::cloudstack::clients_of_others;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use cloudwit_sim_cloud::{NewMachine, Operation};
 use cloudwit_test_support::gate::Point;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::rig::{Rig, SOON};
+use cloudwit_test_support::scenes::rig::{Rig, SOON};
 use cloudwit_test_support::{NodeBuilder, eventually};
 use http::Method;
 use k8s_openapi::api::core::v1::Node;

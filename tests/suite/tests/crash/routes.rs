@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use cloudwit_sim_cloud::{NewMachine, RouteSpec};
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::deployment::CLUSTER_NAME;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::rig::Rig;
+use cloudwit_test_support::scenes::deployment::CLUSTER_NAME;
+use cloudwit_test_support::scenes::rig::Rig;
 use http::Method;
 use kube::ResourceExt;
 use kube::api::{DeleteParams, ListParams};

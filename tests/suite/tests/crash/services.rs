@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use cloudwit_sim_cloud::BalancerState;
 use cloudwit_test_support::gate::{Point, Stop};
-use cloudwit_test_support::rig::{Rig, SOON, ingress, is_kept};
+use cloudwit_test_support::scenes::rig::{Rig, SOON, ingress, is_kept};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use futures::future::join_all;
 use http::Method;

@@ -2,7 +2,7 @@
 
 use cloudwit_sim_cloud::LoadBalancer;
 use cloudwit_test_support::gate::{Point, Stop};
-use cloudwit_test_support::rig::Rig;
+use cloudwit_test_support::scenes::rig::Rig;
 use http::Method;
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use cloudwit_sim_cloud::{Operation, SimCloud};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::{ApiServer, eventually, port};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::port;
+use cloudwit_test_support::{ApiServer, eventually};
 use k8s_openapi::api::core::v1::{Node, ServiceAccount};
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{ApiResource, DynamicObject, GroupVersionKind, PostParams};

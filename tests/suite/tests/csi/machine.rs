@@ -10,7 +10,7 @@ use std::time::Duration;
 use cloudwit_csi::proto::node_client::NodeClient;
 use cloudwit_csi::proto::*;
 use cloudwit_model::volume::{NODE_ANNOTATION, NodeAnnotation};
-use cloudwit_test_support::child::Child;
+use cloudwit_test_support::programs::child::Child;
 use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, programs};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
-use cloudwit_test_support::{ApiServer, eventually, guests, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, eventually, programs};
 use tokio::sync::{Mutex, MutexGuard};
 
 use crate::scene::{Controller, dial};

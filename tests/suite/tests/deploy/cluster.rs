@@ -8,10 +8,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::TOKEN;
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::{ApiServer, guests, port, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::{guests, port};
+use cloudwit_test_support::scenes::deployment::TOKEN;
+use cloudwit_test_support::{ApiServer, programs};
 use http::{Method, StatusCode};
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::rig::ingress;
+use cloudwit_test_support::scenes::rig::ingress;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::authorization::v1::{ResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::coordination::v1::Lease;

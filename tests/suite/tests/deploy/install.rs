@@ -12,7 +12,7 @@ use kube::core::ApiResource;
 use kube::{Api, Client};
 use serde_json::{Value, json};
 
-use cloudwit_test_support::guests;
+use cloudwit_test_support::programs::guests;
 
 use crate::cluster::Cluster;
 

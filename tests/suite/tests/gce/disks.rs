@@ -7,8 +7,8 @@ use cloudwit_suite::common::csi_requests::{GIB, delete, publish, unpublish, want
 use cloudwit_suite::common::csi_sanity::{FEWEST, controller_passes};
 use cloudwit_suite::common::csi_served::Controller;
 use cloudwit_suite::common::csi_stand_in::{StandInDriver, load};
-use cloudwit_test_support::gce_files::gce_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::gce::gce_files;
 use serde_json::{Map, Value, json};
 use tonic::Code;
 

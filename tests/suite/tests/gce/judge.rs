@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: Google's own client, with Google's own login, works on it and is refused as by Compute Engine.
 
-use cloudwit_test_support::gce_files::google_client;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::gce::google_client;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

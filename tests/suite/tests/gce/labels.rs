@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use cloudwit_test_support::gce_files::gce_files;
-use cloudwit_test_support::{guests, programs};
+use cloudwit_test_support::files::gce::gce_files;
+use cloudwit_test_support::programs;
+use cloudwit_test_support::programs::guests;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

@@ -1,8 +1,8 @@
 //! What machines of Compute Engine are told and given: location, SSH keys, and the clusters of Kubernetes Engine, by the built component on the stand-in.
 
-use cloudwit_test_support::cloud_command::{CloudAnswer, cloud_command};
-use cloudwit_test_support::deployment::CloudFiles;
-use cloudwit_test_support::gce_files::gce_files;
+use cloudwit_test_support::files::gce::gce_files;
+use cloudwit_test_support::programs::cloud_command::{CloudAnswer, cloud_command};
+use cloudwit_test_support::scenes::deployment::CloudFiles;
 use serde_json::{Value, json};
 
 use crate::scene::Scene;

@@ -3,9 +3,9 @@
 use std::ops::{Deref, DerefMut};
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::gce_files::gce_files;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::gce::gce_files;
+use cloudwit_test_support::scenes::installation::Installation;
 use serde_json::{Map, Value, json};
 
 /// Zone of machines for which a test names none.

@@ -1,8 +1,8 @@
 //! Load balancers from their first operation to the last: external and internal ones, changed, adopted from upstream, deleted without a trace.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::gce_files::google_client;
-use cloudwit_test_support::rig::address;
+use cloudwit_test_support::files::gce::google_client;
+use cloudwit_test_support::scenes::rig::address;
 use k8s_openapi::api::core::v1::Service;
 use kube::api::{Api, DeleteParams, Patch, PatchParams};
 use serde_json::{Value, json};

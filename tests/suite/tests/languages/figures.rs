@@ -62,7 +62,7 @@ impl Figures {
         };
         let cloud = SimCloud::start(options).await.unwrap();
         cloud.add_machines([NewMachine::named("one")]);
-        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::guests::provider("sim"));
+        let component = tokio::task::spawn_blocking(|| cloudwit_test_support::programs::guests::provider("sim"));
         Self::of(component.await.unwrap(), &cloud.address().to_string(), TOKEN, "one").await
     }
 

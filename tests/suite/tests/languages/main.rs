@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use cloudwit_suite::common::machines_cloud::{MachinesCloud, TOKEN};
-use cloudwit_test_support::deployment::CloudFiles;
-use cloudwit_test_support::installation::Installation;
 use cloudwit_test_support::objects::{NodeBuilder, ServiceBuilder, addresses, provider_id};
 use cloudwit_test_support::programs;
+use cloudwit_test_support::scenes::deployment::CloudFiles;
+use cloudwit_test_support::scenes::installation::Installation;
 use figures::Figures;
 use k8s_openapi::api::core::v1::Service;
 use kube::Api;

@@ -1,6 +1,6 @@
 //! A service account for each controller, on an API server with RBAC.
 
-use cloudwit_test_support::rig::ingress;
+use cloudwit_test_support::scenes::rig::ingress;
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use kube::Api;

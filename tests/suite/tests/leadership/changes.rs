@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use cloudwit_test_support::child::Child;
 use cloudwit_test_support::gate::{Point, Stop};
-use cloudwit_test_support::rig::ingress;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::rig::ingress;
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use http::Method;
 use k8s_openapi::api::coordination::v1::Lease;

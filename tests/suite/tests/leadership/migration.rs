@@ -1,6 +1,6 @@
 //! Controllers that move from another manager run only while this one holds the Lease of the migration.
 
-use cloudwit_test_support::rig::{ingress, is_kept};
+use cloudwit_test_support::scenes::rig::{ingress, is_kept};
 use cloudwit_test_support::{ServiceBuilder, eventually};
 use k8s_openapi::api::coordination::v1::Lease;
 use kube::Api;

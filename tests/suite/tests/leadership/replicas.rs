@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::{Deployment, TOKEN};
 use cloudwit_test_support::gate::Gate;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
+use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, programs};
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{Node, Service};
 use kube::api::ListParams;
@@ -192,5 +193,8 @@ pub async fn ended(process: &mut Child) -> ExitStatus {
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("it has not ended; {}", cloudwit_test_support::child::log_end(&log));
+    panic!(
+        "it has not ended; {}",
+        cloudwit_test_support::programs::child::log_end(&log)
+    );
 }

@@ -1,7 +1,7 @@
 //! Who Cloudwit is in Keystone: every kind of credentials, wrong ones, and tokens that end in the middle.
 
+use cloudwit_test_support::clouds::openstack::Service;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use http::Method;
 use serde_json::Value;

@@ -1,8 +1,8 @@
 //! Bad days of Nova and Neutron: throttled, down, cut in the middle. Nodes wait and are not lost.
 
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::openstack::Service;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service;
+use cloudwit_test_support::gate::fault::Fault;
 use http::{Method, StatusCode};
 
 use crate::scene::Scene;

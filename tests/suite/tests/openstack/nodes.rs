@@ -1,8 +1,8 @@
 //! Nodes: initialised, stopped, deleted, adopted; servers that are not listed yet, and thousands of them.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::openstack::Service;
 use cloudwit_test_support::objects::{addresses, is_shut_down, provider_id};
-use cloudwit_test_support::openstack_cloud::Service;
 use kube::ResourceExt;
 use serde_json::json;
 

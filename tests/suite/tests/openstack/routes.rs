@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::openstack::Service;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service;
 use http::{Method, StatusCode};
 use kube::api::DeleteParams;
 use serde_json::{Value, json};
@@ -153,7 +153,7 @@ async fn a_neutron_without_extraroute_atomic_gets_the_whole_list() {
     let gate = scene.gate(Service::Network);
     // What an older Neutron lists; the real one's changes of single routes are then nobody's business.
     let known = ["allowed-address-pairs", "revision-if-match"].map(|alias| json!({ "alias": alias }));
-    let answer = cloudwit_test_support::fault::Fault::status(StatusCode::OK);
+    let answer = cloudwit_test_support::gate::fault::Fault::status(StatusCode::OK);
     let answer = answer.body("application/json", json!({ "extensions": known }).to_string());
     gate.fail(Point::before(Method::GET, "/v2.0/extensions"), answer);
     let one = scene.joins("one", "10.244.1.0/24").await;

@@ -1,7 +1,7 @@
 //! Where clients reach a Service: floating IPs that are found, wished for, kept and given up.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::openstack_cloud::Service as Cloud;
+use cloudwit_test_support::clouds::openstack::Service as Cloud;
 use http::Method;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! What upstream's provider left behind: a load balancer with its names, tags and descriptions, and a Service with its annotations and status.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::openstack_cloud::Service as Cloud;
+use cloudwit_test_support::clouds::openstack::Service as Cloud;
 use http::Method;
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

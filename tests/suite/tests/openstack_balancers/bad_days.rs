@@ -1,9 +1,9 @@
 //! Bad days of Octavia and Neutron, and bad input.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::openstack::Service as Cloud;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service as Cloud;
+use cloudwit_test_support::gate::fault::Fault;
 use http::{Method, StatusCode};
 use serde_json::json;
 

@@ -1,8 +1,8 @@
 //! Killed in the middle: whatever was half done is found again in the cloud.
 
 use cloudwit_test_support::ServiceBuilder;
+use cloudwit_test_support::clouds::openstack::Service as Cloud;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service as Cloud;
 use http::Method;
 use kube::api::DeleteParams;
 

@@ -76,7 +76,7 @@ async fn balancer_is_created_kept_changed_and_deleted_cleanly() {
 }
 
 async fn port(stage: &Stage, id: &str) -> serde_json::Value {
-    let network = cloudwit_test_support::openstack_cloud::Service::Network;
+    let network = cloudwit_test_support::clouds::openstack::Service::Network;
     stage
         .scene
         .project

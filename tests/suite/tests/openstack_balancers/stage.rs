@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use cloudwit_test_support::ServiceBuilder;
+use cloudwit_test_support::clouds::openstack::Service as Cloud;
+use cloudwit_test_support::clouds::openstack::servers::OpenStackServer;
 use cloudwit_test_support::foreign_events::is_of_the_api_server;
-use cloudwit_test_support::openstack_cloud::Service as Cloud;
-use cloudwit_test_support::openstack_servers::OpenStackServer;
 use k8s_openapi::api::core::v1::{Event, LoadBalancerIngress, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};
 use kube::{Api, ResourceExt};

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::openstack::Service;
+use cloudwit_test_support::clouds::openstack::volumes::MOST_DISKS;
 use cloudwit_test_support::gate::Point;
-use cloudwit_test_support::openstack_cloud::Service;
-use cloudwit_test_support::openstack_volumes::MOST_DISKS;
+use cloudwit_test_support::gate::fault::Fault;
 use http::{Method, StatusCode};
 use tonic::Code;
 

@@ -4,12 +4,12 @@ use std::ops::Deref;
 
 use cloudwit_csi::proto::*;
 use cloudwit_suite::common::csi_process::{self, CsiProcess};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::clouds::openstack::project::OpenStackProject;
+use cloudwit_test_support::clouds::openstack::servers::{OpenStackServer, ZONE};
+use cloudwit_test_support::clouds::openstack::volumes::HOST;
+use cloudwit_test_support::clouds::openstack::{OpenStackCloud, Service};
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::openstack_cloud::{OpenStackCloud, Service};
-use cloudwit_test_support::openstack_project::OpenStackProject;
-use cloudwit_test_support::openstack_servers::{OpenStackServer, ZONE};
-use cloudwit_test_support::openstack_volumes::HOST;
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::json;
 
 use crate::served::Controller;

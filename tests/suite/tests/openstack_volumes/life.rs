@@ -5,8 +5,8 @@ use cloudwit_csi::proto::volume_capability::{AccessMode, AccessType, BlockVolume
 use cloudwit_csi::proto::volume_content_source::{SnapshotSource, Type, VolumeSource};
 use cloudwit_csi::proto::*;
 use cloudwit_suite::common::csi_process;
-use cloudwit_test_support::openstack_cloud::Service;
-use cloudwit_test_support::openstack_servers::ZONE;
+use cloudwit_test_support::clouds::openstack::Service;
+use cloudwit_test_support::clouds::openstack::servers::ZONE;
 use futures::future::join_all;
 use serde_json::json;
 use tonic::Code;

@@ -7,10 +7,10 @@ use cloudwit_host::Provider;
 use cloudwit_host::grants::{Grants, SecretGrant, SecretUse};
 use cloudwit_suite::common::csi_node_stub::NodeStub;
 use cloudwit_suite::common::csi_sanity::{FEWEST, controller_passes};
-use cloudwit_test_support::openstack_cloud::{OpenStackCloud, REGION, Service};
-use cloudwit_test_support::openstack_project::OpenStackProject;
-use cloudwit_test_support::openstack_servers::ZONE;
-use cloudwit_test_support::openstack_volumes::{HOST, MOST_DISKS};
+use cloudwit_test_support::clouds::openstack::project::OpenStackProject;
+use cloudwit_test_support::clouds::openstack::servers::ZONE;
+use cloudwit_test_support::clouds::openstack::volumes::{HOST, MOST_DISKS};
+use cloudwit_test_support::clouds::openstack::{OpenStackCloud, REGION, Service};
 use serde_json::json;
 
 use crate::driver::{ZONE_KEY, cloud_config};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use cloudwit_model::{Cloud, NodeRef, Presence};
 use cloudwit_suite::hosting::{Hosting, node, settings};
-use cloudwit_test_support::guests;
-use cloudwit_test_support::mimic::{Mimic, REGION};
+use cloudwit_test_support::clouds::mimic::{Mimic, REGION};
+use cloudwit_test_support::programs::guests;
 
 use crate::scene::Scene;
 

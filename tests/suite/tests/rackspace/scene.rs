@@ -3,8 +3,8 @@
 use std::ops::Deref;
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::mimic::{Mimic, RackspaceAccount};
+use cloudwit_test_support::clouds::mimic::{Mimic, RackspaceAccount};
+use cloudwit_test_support::scenes::installation::Installation;
 use serde_json::{Value, json};
 
 /// All of it. The process ends before what it talks to.

@@ -1,8 +1,8 @@
 //! Bad days of Cloud Load Balancers, and bad input.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::gate::fault::Fault;
 use http::{Method, StatusCode};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! Killed or cut off in the middle: whatever was half done is found again in the cloud.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::fault::Fault;
 use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::gate::fault::Fault;
 use http::Method;
 use k8s_openapi::api::core::v1::ServicePort;
 use kube::api::DeleteParams;

@@ -1,9 +1,9 @@
 //! A cluster with two Nodes in which Services get load balancers, and how to look at what they got.
 
+use cloudwit_test_support::clouds::mimic::{Mimic, RackspaceAccount};
 use cloudwit_test_support::foreign_events::is_of_the_api_server;
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::mimic::{Mimic, RackspaceAccount};
+use cloudwit_test_support::scenes::installation::Installation;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::core::v1::{Event, Service};
 use kube::api::{DeleteParams, ListParams, Patch, PatchParams};

@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::PathBuf;
 
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::site::{self, Site};
-use cloudwit_test_support::{eventually, guests};
+use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::site::{self, Site};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;

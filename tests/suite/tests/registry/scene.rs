@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use cloudwit_test_support::oci_registry::OciRegistry;
-use cloudwit_test_support::{guests, programs};
+use cloudwit_test_support::programs;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::programs::oci_registry::OciRegistry;
 use tempfile::TempDir;
 
 use crate::front::Front;

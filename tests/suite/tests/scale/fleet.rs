@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::Duration;
 
-use cloudwit_test_support::child::Child;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::site::Site;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::site::Site;
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder, eventually};
 use futures::{StreamExt, stream};
 use k8s_openapi::api::core::v1::{Node, Service};

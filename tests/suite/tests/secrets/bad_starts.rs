@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use cloudwit_test_support::{ApiServer, eventually, guests};
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::{ApiServer, eventually};
 
 use crate::search;
 use crate::stage::{BEARER, Files, KUBECONFIG, PASSWORD, SOON, TOKEN, owned, pair};

@@ -7,11 +7,12 @@ use std::process::Command;
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::settings;
 use cloudwit_test_support::gate::Gate;
-use cloudwit_test_support::site::{expose, is_exposed, is_initialised, join};
-use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::{guests, port};
+use cloudwit_test_support::scenes::deployment::settings;
+use cloudwit_test_support::scenes::site::{expose, is_exposed, is_initialised, join};
+use cloudwit_test_support::{ApiServer, eventually, programs};
 use kube::Client;
 use serde_json::json;
 use tempfile::TempDir;

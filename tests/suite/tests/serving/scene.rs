@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
-use cloudwit_test_support::{ApiServer, eventually, guests, port, programs};
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::{guests, port};
+use cloudwit_test_support::scenes::deployment::Deployment;
+use cloudwit_test_support::{ApiServer, eventually, programs};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};

@@ -1,9 +1,9 @@
 //! oVirt: what a Node gets, what the in-tree provider left behind, and what oVirt's own SDK says to the stand-in.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::own_client;
 use cloudwit_test_support::objects::{addresses, provider_id};
-use cloudwit_test_support::small_cloud_files::own_client;
-use cloudwit_test_support::stand_in::StandIn;
 use kube::ResourceExt;
 use serde_json::json;
 

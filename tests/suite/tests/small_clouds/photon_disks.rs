@@ -6,8 +6,8 @@ use cloudwit_suite::common::csi_requests::{GIB, delete, publish, unpublish, want
 use cloudwit_suite::common::csi_sanity::controller_passes;
 use cloudwit_suite::common::csi_served::Controller;
 use cloudwit_suite::common::csi_stand_in::{StandInDriver, load};
-use cloudwit_test_support::small_cloud_files::photon_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::photon_files;
 use futures::future::join_all;
 use serde_json::{Value, json};
 use tonic::Code;

@@ -1,9 +1,9 @@
 //! Rancher 1.x: what a Node gets, what upstream's controller left behind, and what Rancher's own client says to the stand-in.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::small_clouds::own_client;
 use cloudwit_test_support::objects::{addresses, provider_id};
-use cloudwit_test_support::small_cloud_files::own_client;
-use cloudwit_test_support::stand_in::StandIn;
 use kube::ResourceExt;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! Load balancers on Rancher 1.x from their first state to the last: made, changed, taken over, half made, deleted without a trace.
 
-use cloudwit_test_support::rig::{CLEANUP_FINALIZER, address};
-use cloudwit_test_support::small_cloud_files::own_client_with;
+use cloudwit_test_support::files::small_clouds::own_client_with;
+use cloudwit_test_support::scenes::rig::{CLEANUP_FINALIZER, address};
 use cloudwit_test_support::{NodeBuilder, ServiceBuilder};
 use k8s_openapi::api::core::v1::Service;
 use kube::ResourceExt;

@@ -8,7 +8,8 @@ use cloudwit_host::{Grants, HostOptions, ProviderSettings, SwapResult};
 use cloudwit_model::{Cloud, Service};
 use cloudwit_sim_cloud::{Fault, NewMachine, SimCloud, SimCloudOptions};
 use cloudwit_suite::hosting::{Hosting, guest_file, node, settings};
-use cloudwit_test_support::{eventually, guests};
+use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::guests;
 use serde_json::json;
 
 use crate::stack::{SOON, variant};

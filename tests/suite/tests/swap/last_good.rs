@@ -2,9 +2,10 @@
 
 use std::fs;
 
-use cloudwit_test_support::deployment::Deployment;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, guests, programs};
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::Deployment;
+use cloudwit_test_support::{ApiServer, NodeBuilder, eventually, programs};
 use k8s_openapi::api::core::v1::Node;
 use kube::Api;
 

@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use cloudwit_sim_cloud::{NewMachine, SimCloud};
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::settings;
 use cloudwit_test_support::objects::is_uninitialised;
-use cloudwit_test_support::site::Site;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::scenes::deployment::settings;
+use cloudwit_test_support::scenes::site::Site;
 use cloudwit_test_support::{NodeBuilder, eventually};
 use k8s_openapi::api::core::v1::{Event, Node};
 use kube::Api;

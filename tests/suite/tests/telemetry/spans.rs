@@ -5,7 +5,7 @@ use std::fs;
 
 use cloudwit_sim_cloud::{Fault, FaultKind};
 use cloudwit_suite::root;
-use cloudwit_test_support::deployment::TOKEN;
+use cloudwit_test_support::scenes::deployment::TOKEN;
 
 use crate::stage::Ready;
 use cloudwit_suite::collector::{Collector, Received};

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use cloudwit_test_support::child::Child;
-use cloudwit_test_support::deployment::Deployment;
-use cloudwit_test_support::site::{Site, expose, is_exposed, is_initialised, join};
-use cloudwit_test_support::{eventually, guests};
+use cloudwit_test_support::eventually;
+use cloudwit_test_support::programs::child::Child;
+use cloudwit_test_support::programs::guests;
+use cloudwit_test_support::scenes::deployment::Deployment;
+use cloudwit_test_support::scenes::site::{Site, expose, is_exposed, is_initialised, join};
 use k8s_openapi::api::core::v1::Event;
 use kube::Api;
 use kube::api::ListParams;

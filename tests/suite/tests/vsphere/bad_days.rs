@@ -1,6 +1,6 @@
 //! Bad days of a vCenter: throttled, down, cut in the middle, answered by something else. Nodes wait and are not lost.
 
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::gate::fault::Fault;
 use cloudwit_test_support::objects::provider_id;
 use http::StatusCode;
 

@@ -1,8 +1,8 @@
 //! Logging in: once for many calls, again when the session is over, never with a wrong password over and over; and how certificates are trusted.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME};
 use cloudwit_test_support::objects::provider_id;
-use cloudwit_test_support::vcsim::{PASSWORD, USERNAME};
 
 use crate::scene::Scene;
 

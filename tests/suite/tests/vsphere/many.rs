@@ -1,8 +1,8 @@
 //! Many machines: found by few calls, page by page.
 
 use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::clouds::vcsim::VcsimOptions;
 use cloudwit_test_support::objects::provider_id;
-use cloudwit_test_support::vcsim::VcsimOptions;
 use kube::ResourceExt;
 
 use crate::scene::{Scene, soap};

@@ -3,10 +3,11 @@
 use std::ops::Deref;
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::deployment::CloudFiles;
+use cloudwit_test_support::clouds::vcsim::inventory::VirtualMachine;
+use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions};
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::installation::Installation;
-use cloudwit_test_support::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions, VirtualMachine};
+use cloudwit_test_support::scenes::deployment::CloudFiles;
+use cloudwit_test_support::scenes::installation::Installation;
 use http::Method;
 
 /// A vCenter and what stands before it.

@@ -1,10 +1,10 @@
 //! Several vCenters: one that is down neither hides its own machines nor holds up those of the others; names in both are nobody's.
 
 use cloudwit_test_support::NodeBuilder;
-use cloudwit_test_support::fault::Fault;
+use cloudwit_test_support::clouds::vcsim::VcsimOptions;
 use cloudwit_test_support::gate::Point;
+use cloudwit_test_support::gate::fault::Fault;
 use cloudwit_test_support::objects::provider_id;
-use cloudwit_test_support::vcsim::VcsimOptions;
 use http::{Method, StatusCode};
 
 use crate::scene::Scene;

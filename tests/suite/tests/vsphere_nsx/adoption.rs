@@ -1,7 +1,7 @@
 //! What upstream's controller made is taken over as it is.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::rig::CLEANUP_FINALIZER;
+use cloudwit_test_support::scenes::rig::CLEANUP_FINALIZER;
 use kube::api::{Patch, PatchParams};
 use serde_json::{Value, json};
 

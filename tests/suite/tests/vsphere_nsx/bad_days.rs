@@ -1,7 +1,7 @@
 //! Bad days: pools without addresses, quotas, lost answers, conflicts, sessions that end, credentials that are wrong, a crash.
 
 use cloudwit_test_support::ServiceBuilder;
-use cloudwit_test_support::rig::address;
+use cloudwit_test_support::scenes::rig::address;
 use kube::api::ListParams;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use cloudwit_test_support::ServiceBuilder;
 use cloudwit_test_support::authority::{Authority, Issued};
-use cloudwit_test_support::vsphere_files::{NSX_CONFIG, NsxOverTls, nsx_certificate_files};
+use cloudwit_test_support::files::vsphere::{NSX_CONFIG, NsxOverTls, nsx_certificate_files};
 use serde_json::json;
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! The stand-in is what it claims: VMware's own client works on it, and is refused as by NSX.
 
-use cloudwit_test_support::stand_in::StandIn;
-use cloudwit_test_support::vsphere_files::nsx_client;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::vsphere::nsx_client;
 use serde_json::json;
 
 #[tokio::test(flavor = "multi_thread")]

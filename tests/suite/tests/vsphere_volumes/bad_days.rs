@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use cloudwit_csi::proto::*;
-use cloudwit_test_support::fault::Fault;
-use cloudwit_test_support::vcsim::VolumeOptions;
+use cloudwit_test_support::clouds::vcsim::VolumeOptions;
+use cloudwit_test_support::gate::fault::Fault;
 use tonic::Code;
 
 use crate::driver::{Cns, point, wanted};

@@ -4,9 +4,10 @@ use std::ops::Deref;
 
 use cloudwit_csi::proto::CreateVolumeRequest;
 use cloudwit_suite::common::csi_process::{self, CsiProcess};
-use cloudwit_test_support::deployment::{CloudFiles, Deployment};
+use cloudwit_test_support::clouds::vcsim::inventory::VirtualMachine;
+use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions, VolumeOptions};
 use cloudwit_test_support::gate::{Gate, Point};
-use cloudwit_test_support::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptions, VirtualMachine, VolumeOptions};
+use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use http::Method;
 use serde_json::Value;
 

@@ -2,7 +2,7 @@
 
 use cloudwit_csi::proto::volume_content_source::{SnapshotSource, Type};
 use cloudwit_csi::proto::*;
-use cloudwit_test_support::vcsim::VolumeOptions;
+use cloudwit_test_support::clouds::vcsim::VolumeOptions;
 use futures::future::join_all;
 use serde_json::Value;
 use tonic::Code;

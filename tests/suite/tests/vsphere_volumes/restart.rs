@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cloudwit_test_support::vcsim::VolumeOptions;
+use cloudwit_test_support::clouds::vcsim::VolumeOptions;
 use tonic::Code;
 
 use crate::driver::{Cns, wanted};

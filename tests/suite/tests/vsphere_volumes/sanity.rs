@@ -6,8 +6,8 @@ use cloudwit_csi::proto::Topology;
 use cloudwit_host::grants::{Grants, HttpGrant, SecretGrant, SecretUse};
 use cloudwit_host::{HostOptions, Provider, ProviderSettings};
 use cloudwit_suite::hosting::{Hosting, settings};
-use cloudwit_test_support::guests;
-use cloudwit_test_support::vcsim::{PASSWORD, USERNAME, Vcsim, VolumeOptions};
+use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME, Vcsim, VolumeOptions};
+use cloudwit_test_support::programs::guests;
 
 use crate::driver::{ZONE, ZONE_KEY, config, vcenter};
 use crate::node_stub::{self, NodeStub};
