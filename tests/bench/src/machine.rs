@@ -5,7 +5,7 @@ use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use crate::binary::Build;
+use crate::scene::binary::Build;
 
 /// What a reader needs to know about the machine. Empty words where the system does not tell.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

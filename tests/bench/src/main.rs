@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::{Parser, ValueEnum};
-use cloudwit_bench::binary::{self, Binary, Build};
-use cloudwit_bench::contestant::Contestants;
-use cloudwit_bench::ledger::Ledger;
 use cloudwit_bench::machine::Machine;
 use cloudwit_bench::plan::Plan;
-use cloudwit_bench::setting::Setting;
+use cloudwit_bench::report::ledger::Ledger;
+use cloudwit_bench::scene::binary::{self, Binary, Build};
+use cloudwit_bench::scene::contestant::Contestants;
+use cloudwit_bench::scene::setting::Setting;
 use cloudwit_bench::works;
 use xtask::commands::bench::work::BenchWork;
 

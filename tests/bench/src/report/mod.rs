@@ -1,10 +1,17 @@
 //! The report as a person reads it: a table in the terminal, and the same as Markdown for the documents.
 
+pub mod bar_chart;
+pub mod json;
+pub mod ledger;
+pub mod line_chart;
+pub mod publish;
+pub mod svg;
+
 use std::fmt::Write;
 
 use crate::machine::Machine;
+use crate::measure::statistics::{Verdict, ratio, summary, verdict};
 use crate::measure::{Goal, Measure, Samples, Section};
-use crate::statistics::{Verdict, ratio, summary, verdict};
 
 /// What a cell without a value shows.
 const NOTHING: &str = "-";

@@ -1,6 +1,14 @@
 //! What was measured: a section is one piece of work, a measure one figure of it, with all samples of ours and of the peer.
 //!
-//! Every file that measures something gives sections; `statistics` makes medians and ratios of them, `report`, `report_json` and `chart` show them.
+//! Every file that measures something gives sections; `statistics` makes medians and ratios of them, `report`, `report::json` and the charts show them.
+
+pub mod family;
+pub mod meter;
+pub mod observer;
+pub mod pairs;
+pub mod refreshes;
+pub mod requests;
+pub mod statistics;
 
 use serde::{Deserialize, Serialize};
 

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use cloudwit_bench::family::Family;
+use cloudwit_bench::measure::family::Family;
+use cloudwit_bench::measure::pairs::Reading;
 use cloudwit_bench::measure::{Measure, Unit};
-use cloudwit_bench::pairs::Reading;
-use cloudwit_bench::run_folder::RunFolder;
+use cloudwit_bench::scene::run_folder::RunFolder;
 use cloudwit_test_support::clouds::moto::{AwsCluster, AwsMachine, Credentials, Moto, REGION};
 use cloudwit_test_support::files::aws::{aws_files, cloud_config};
 use cloudwit_test_support::objects::is_uninitialised;

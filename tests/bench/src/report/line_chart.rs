@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::measure::{Line, Unit};
-use crate::svg::{Scale, WIDTH, begin, escape, plain};
+use crate::report::svg::{Scale, WIDTH, begin, escape, plain};
 
 const HEIGHT: f64 = 440.0;
 /// Where the topmost line of the grid is; title and legend stand above it.

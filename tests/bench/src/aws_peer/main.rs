@@ -14,13 +14,14 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use clap::Parser;
-use cloudwit_bench::binary::{self, Binary, Build};
-use cloudwit_bench::contestant::Side;
 use cloudwit_bench::machine::Machine;
 use cloudwit_bench::measure::Section;
-use cloudwit_bench::pairs::{Reading, pairs};
-use cloudwit_bench::publish::Stamp;
-use cloudwit_bench::{publish, report};
+use cloudwit_bench::measure::pairs::{Reading, pairs};
+use cloudwit_bench::report;
+use cloudwit_bench::report::publish;
+use cloudwit_bench::report::publish::Stamp;
+use cloudwit_bench::scene::binary::{self, Binary, Build};
+use cloudwit_bench::scene::contestant::Side;
 use cloudwit_test_support::clouds::moto::Moto;
 
 use crate::contest::{Contender, Scene};

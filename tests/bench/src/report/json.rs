@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::machine::Machine;
+use crate::measure::statistics::{Verdict, ratio, summary, verdict};
 use crate::measure::{Measure, Section};
-use crate::statistics::{Verdict, ratio, summary, verdict};
 
 /// All that was measured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]

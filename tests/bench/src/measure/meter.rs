@@ -6,11 +6,11 @@ use anyhow::{Result, bail};
 use cloudwit_sim_cloud::Counters;
 use xtask::run::process::Usage;
 
-use crate::contestant::Running;
+use crate::measure::pairs::Reading;
+use crate::measure::requests::Requests;
 use crate::measure::{Measure, Unit};
-use crate::pairs::Reading;
-use crate::requests::Requests;
 use crate::scene::Scene;
+use crate::scene::contestant::Running;
 
 /// Two looks at the API server between which nothing was asked are so far apart.
 const QUIET: Duration = Duration::from_secs(1);

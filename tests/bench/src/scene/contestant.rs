@@ -14,7 +14,7 @@ use cloudwit_test_support::programs::{peer, port};
 use cloudwit_test_support::scenes::deployment::Deployment;
 use xtask::run::process::{self, Usage};
 
-use crate::binary::Binary;
+use crate::scene::binary::Binary;
 
 /// How long a side may take to end after SIGTERM.
 const END: Duration = Duration::from_secs(30);

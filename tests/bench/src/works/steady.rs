@@ -12,15 +12,15 @@ use serde_json::json;
 use tokio::time::{MissedTickBehavior, interval};
 use xtask::run::progress::Progress;
 
-use crate::contestant::{Running, Side, Tuning};
-use crate::ledger::Ledger;
+use crate::measure::meter::{Meter, Used, rest};
+use crate::measure::observer::{self, Observer};
+use crate::measure::pairs::{Reading, pairs};
+use crate::measure::refreshes::{NODES_A_CALL, Refreshes, calls_for};
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::meter::{Meter, Used, rest};
-use crate::observer::{self, Observer};
-use crate::pairs::{Reading, pairs};
-use crate::refreshes::{NODES_A_CALL, Refreshes, calls_for};
+use crate::report::ledger::Ledger;
 use crate::scene::Scene;
-use crate::setting::Setting;
+use crate::scene::contestant::{Running, Side, Tuning};
+use crate::scene::setting::Setting;
 
 /// A wave before it: long enough for all.
 const LIMIT: Duration = Duration::from_secs(300);

@@ -5,14 +5,14 @@ use std::time::Duration;
 use anyhow::Result;
 use kube::Api;
 
-use crate::contestant::{Side, Tuning};
-use crate::ledger::Ledger;
+use crate::measure::meter::Meter;
+use crate::measure::observer::{self, Observer};
+use crate::measure::pairs::{Reading, pairs};
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::meter::Meter;
-use crate::observer::{self, Observer};
-use crate::pairs::{Reading, pairs};
+use crate::report::ledger::Ledger;
 use crate::scene::Scene;
-use crate::setting::Setting;
+use crate::scene::contestant::{Side, Tuning};
+use crate::scene::setting::Setting;
 
 /// No wave takes that long; without it a lost Node would hang the benchmark. A side that loses one until its next refresh, five minutes later, has failed.
 const LIMIT: Duration = Duration::from_secs(200);

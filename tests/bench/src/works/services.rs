@@ -9,14 +9,14 @@ use k8s_openapi::api::core::v1::Service;
 use kube::Api;
 use kube::api::DeleteParams;
 
-use crate::contestant::{Side, Tuning};
-use crate::ledger::Ledger;
+use crate::measure::meter::{Meter, rest};
+use crate::measure::observer::{self, Observer};
+use crate::measure::pairs::{Reading, pairs};
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::meter::{Meter, rest};
-use crate::observer::{self, Observer};
-use crate::pairs::{Reading, pairs};
+use crate::report::ledger::Ledger;
 use crate::scene::Scene;
-use crate::setting::Setting;
+use crate::scene::contestant::{Side, Tuning};
+use crate::scene::setting::Setting;
 
 /// So many Services.
 const SERVICES: usize = 500;

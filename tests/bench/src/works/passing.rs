@@ -10,8 +10,8 @@ use anyhow::{Context, Result, ensure};
 use cloudwit_host::Provider;
 use cloudwit_model::{Address, AddressKind, Cloud, NodeRef, Target};
 
-use crate::calls::{self, Cost};
 use crate::measure::{Measure, Section, Unit};
+use crate::works::calls::{self, Cost};
 
 /// How many Nodes.
 const NODES: usize = 5_000;

@@ -17,10 +17,10 @@ use tokio::sync::oneshot;
 use xtask::run::process::{Usage, usage};
 use xtask::run::progress::Progress;
 
-use crate::contestant::Contestants;
-use crate::observer::is_initialised;
-use crate::refreshes::calls_for;
-use crate::run_folder::RunFolder;
+use crate::measure::observer::is_initialised;
+use crate::measure::refreshes::calls_for;
+use crate::scene::contestant::Contestants;
+use crate::scene::run_folder::RunFolder;
 
 /// Nodes that are made at the same time.
 const MAKERS: usize = 32;

@@ -1,11 +1,18 @@
 //! What stands before a side starts: a fresh API server and a fresh simulated cloud for each run, so that no run finds what another left.
 
+pub mod binary;
+pub mod cloud;
+pub mod contestant;
+pub mod mount;
+pub mod run_folder;
+pub mod setting;
+
 use std::time::Duration;
 
-use crate::cloud::Cloud;
-use crate::contestant::{Place, Running, Side, Tuning};
-use crate::run_folder::RunFolder;
-use crate::setting::Setting;
+use crate::scene::cloud::Cloud;
+use crate::scene::contestant::{Place, Running, Side, Tuning};
+use crate::scene::run_folder::RunFolder;
+use crate::scene::setting::Setting;
 use anyhow::{Context, Result, ensure};
 use cloudwit_sim_cloud::{LoadBalancer, Machine};
 use cloudwit_test_support::{ApiServer, NodeBuilder, ServiceBuilder};

@@ -1,15 +1,18 @@
 //! How time, CPU, memory and calls grow with the cluster: 1,000 to 50,000 Nodes on a real kube-apiserver with a real etcd.
 //!
 //! For each size a new API server. All Nodes are there and wait when Cloudwit starts; when the last one is initialised it rests, then ends, and starts
-//! again in the cluster as it is now, where it has nothing to do but to refresh addresses. `growth_work` does that for one size, this file makes a table of
-//! it, `growth_summary` lines of all tables.
+//! again in the cluster as it is now, where it has nothing to do but to refresh addresses. `size` does that for one size, this file makes a table of
+//! it, `summary` lines of all tables.
+
+pub mod size;
+pub mod summary;
 
 use anyhow::Result;
 
-use crate::growth_work::{self, Grown};
-use crate::ledger::Ledger;
 use crate::measure::{Measure, Section, Unit};
-use crate::setting::Setting;
+use crate::report::ledger::Ledger;
+use crate::scene::setting::Setting;
+use crate::works::growth::size::Grown;
 
 /// So many Nodes, one after the other.
 const SIZES: [usize; 4] = [1_000, 5_000, 15_000, 50_000];
@@ -24,7 +27,7 @@ const TIME: &str = "from the start to the last Node";
 pub async fn measure(setting: &Setting, ledger: &mut Ledger) -> Result<()> {
     for nodes in SIZES {
         let measuring = async {
-            Ok(vec![match growth_work::grow(&setting.contestants, nodes).await {
+            Ok(vec![match size::grow(&setting.contestants, nodes).await {
                 Ok(grown) => section(&grown),
                 Err(error) => unreached(nodes, format!("{error:#}")),
             }])
@@ -118,7 +121,6 @@ fn section(grown: &Grown) -> Section {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::growth_summary;
     use crate::plan::Plan;
 
     #[test]
@@ -133,7 +135,7 @@ mod tests {
             nodes,
             ..Grown::default()
         };
-        let summary = growth_summary::of(&[section(&grown(1_000)), section(&grown(5_000))]).unwrap();
+        let summary = summary::of(&[section(&grown(1_000)), section(&grown(5_000))]).unwrap();
         assert!(summary.lines.iter().all(|line| line.points.len() == 2), "{summary:?}");
     }
 

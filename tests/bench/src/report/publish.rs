@@ -8,9 +8,11 @@ use xtask::commands::bench::work::BenchWork;
 
 use crate::machine::{self, Machine};
 use crate::measure::{Line, Section};
+use crate::plan;
+use crate::report::json::Results;
 use crate::report::markdown;
-use crate::report_json::Results;
-use crate::{bar_chart, growth_summary, line_chart, plan};
+use crate::report::{bar_chart, line_chart};
+use crate::works::growth::summary;
 
 /// All samples, and what they come to.
 const JSON: &str = "results.json";
@@ -61,8 +63,8 @@ pub fn publish(folder: &Path, machine: &Machine, stamp: &Stamp, sections: Vec<Se
             ..section
         });
     }
-    results.sections.retain(|section| section.id != growth_summary::ID);
-    results.sections.extend(growth_summary::of(&results.sections));
+    results.sections.retain(|section| section.id != summary::ID);
+    results.sections.extend(summary::of(&results.sections));
     // Stable: sections of one piece of work stay in the order in which it tells them. Comparisons on a cloud come last.
     results.sections.sort_by_key(|section| {
         let work = BenchWork::of_section(&section.id);
@@ -78,7 +80,7 @@ pub fn publish(folder: &Path, machine: &Machine, stamp: &Stamp, sections: Vec<Se
     }
     for (name, lines) in charts(&results.sections) {
         let title = format!("Growth with the cluster: {name}");
-        if let Some(svg) = line_chart::growth(&title, &lines, &growth_summary::words(&lines)) {
+        if let Some(svg) = line_chart::growth(&title, &lines, &summary::words(&lines)) {
             write(&chart_file(name), &svg)?;
         }
     }

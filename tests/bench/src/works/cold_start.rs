@@ -9,15 +9,15 @@ use k8s_openapi::api::core::v1::Node;
 use kube::api::DeleteParams;
 use kube::{Api, Client};
 
-use crate::contestant::{Side, Tuning};
-use crate::family::Family;
-use crate::ledger::Ledger;
+use crate::measure::family::Family;
+use crate::measure::meter::rest;
+use crate::measure::observer::{self, Observer};
+use crate::measure::pairs::{Reading, pairs};
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::meter::rest;
-use crate::observer::{self, Observer};
-use crate::pairs::{Reading, pairs};
+use crate::report::ledger::Ledger;
 use crate::scene::Scene;
-use crate::setting::Setting;
+use crate::scene::contestant::{Side, Tuning};
+use crate::scene::setting::Setting;
 
 /// No start takes that long.
 const LIMIT: Duration = Duration::from_secs(60);

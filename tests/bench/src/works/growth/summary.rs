@@ -1,8 +1,8 @@
 //! What the sizes of `growth` come to: what one Node more costs, the lines of the charts, and where growth stops being in proportion. All of it is derived from
 //! the sections of the sizes, whenever they were taken, so that no sentence outlives its figures. Pure.
 
+use crate::measure::statistics::summary;
 use crate::measure::{Line, Measure, Section, Unit};
-use crate::statistics::summary;
 
 /// Of the section, and with a dash what the ids of the sizes begin with.
 pub const ID: &str = "growth";

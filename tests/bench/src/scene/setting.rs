@@ -7,10 +7,10 @@ use anyhow::{Context, Result};
 use tempfile::TempDir;
 use tokio::sync::OnceCell;
 
-use crate::contestant::{Contestants, Side, Tuning};
-use crate::observer::{self, Observer};
+use crate::measure::observer::{self, Observer};
 use crate::plan::Plan;
 use crate::scene::Scene;
+use crate::scene::contestant::{Contestants, Side, Tuning};
 
 /// What the run is about.
 pub struct Setting {

@@ -8,8 +8,9 @@ use anyhow::{Result, bail};
 use crate::machine::Machine;
 use crate::measure::Section;
 use crate::plan::Plan;
-use crate::publish::{self, Stamp};
-use crate::{growth_summary, report};
+use crate::report;
+use crate::report::publish::{self, Stamp};
+use crate::works::growth::summary;
 
 /// Of one run of the benchmark.
 #[derive(Debug)]
@@ -88,7 +89,7 @@ impl Ledger {
     ///
     /// When something was not measured.
     pub fn close(self) -> Result<()> {
-        if let Some(summary) = growth_summary::of(&self.sections) {
+        if let Some(summary) = summary::of(&self.sections) {
             println!("{}", report::terminal(&summary));
         }
         for line in report::missed(&self.sections) {

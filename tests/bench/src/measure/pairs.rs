@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 
-use crate::contestant::Side;
 use crate::measure::{Measure, Samples};
+use crate::scene::contestant::Side;
 
 /// One figure of one run.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,14 +9,14 @@ use kube::Api;
 use kube::api::{Patch, PatchParams};
 use serde_json::json;
 
-use crate::contestant::{Running, Side, Tuning};
-use crate::ledger::Ledger;
+use crate::measure::meter::{Meter, rest};
+use crate::measure::observer::{self, Observer};
+use crate::measure::pairs::{Reading, pairs};
 use crate::measure::{Measure, Section, Unit};
-use crate::meter::{Meter, rest};
-use crate::observer::{self, Observer};
-use crate::pairs::{Reading, pairs};
+use crate::report::ledger::Ledger;
 use crate::scene::Scene;
-use crate::setting::Setting;
+use crate::scene::contestant::{Running, Side, Tuning};
+use crate::scene::setting::Setting;
 
 /// So many Services.
 const SERVICES: usize = 200;

@@ -4,9 +4,9 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use crate::measure::Section;
+use crate::measure::statistics::{Verdict, ratio, verdict};
+use crate::report::svg::{Scale, WIDTH, begin, escape, plain};
 use crate::report::times;
-use crate::statistics::{Verdict, ratio, verdict};
-use crate::svg::{Scale, WIDTH, begin, escape, plain};
 
 const ROW: f64 = 22.0;
 /// Where rows begin.

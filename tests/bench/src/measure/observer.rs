@@ -17,7 +17,7 @@ use kube::{Api, Resource, ResourceExt};
 use serde::de::DeserializeOwned;
 use xtask::run::progress::Progress;
 
-use crate::contestant::Running;
+use crate::scene::contestant::Running;
 
 /// Between two looks whether the side still runs.
 const LOOK: Duration = Duration::from_millis(500);

@@ -1,14 +1,24 @@
 //! Runs the pieces of work that were asked for, in the order of the report.
 
+pub mod calls;
+pub mod cold_start;
+pub mod fan_out;
+pub mod growth;
+pub mod node_wave;
+pub mod passing;
+pub mod services;
+pub mod sizes;
+pub mod steady;
+pub mod swap;
+
 use anyhow::{Context, Result};
 use xtask::commands::bench::work::BenchWork;
 
-use crate::binary::Build;
-use crate::contestant::Contestants;
-use crate::ledger::Ledger;
 use crate::measure::Section;
-use crate::setting::Setting;
-use crate::{calls, cold_start, fan_out, growth, node_wave, passing, services, sizes, steady, swap};
+use crate::report::ledger::Ledger;
+use crate::scene::binary::Build;
+use crate::scene::contestant::Contestants;
+use crate::scene::setting::Setting;
 
 /// Does one piece of work, as far as it is planned; each section goes into the ledger as soon as it is there.
 ///

@@ -19,10 +19,10 @@ use kube::api::ListParams;
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::contestant::Contestants;
 use crate::measure::{Goal, Measure, Section, Unit};
-use crate::mount::MountedFile;
-use crate::run_folder::RunFolder;
+use crate::scene::contestant::Contestants;
+use crate::scene::mount::MountedFile;
+use crate::scene::run_folder::RunFolder;
 
 /// Swaps of each kind.
 const SWAPS: usize = 10;
