@@ -5,21 +5,23 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 use kube::Client;
 
-use crate::client::now;
+use crate::checks::nodes::Nodes;
 use crate::cloud::Cloud;
-use crate::kubectl::Kubectl;
+use crate::cloud::client::now;
+use crate::cloud::traffic::{Summary, Traffic};
+use crate::hub::kubectl::Kubectl;
+use crate::hub::network;
 use crate::manager::Manager;
-use crate::network;
-use crate::nodes::Nodes;
-use crate::traffic::{Summary, Traffic};
 use crate::volumes::prepare;
 use crate::waiting::Narrator;
 
 mod cloudwit;
 mod cluster;
 mod machines;
+mod nodes;
 mod takeover;
 mod volumes;
+mod workload;
 
 pub use takeover::Takeover;
 

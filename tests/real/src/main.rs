@@ -14,35 +14,14 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-mod actuator;
-mod balancers;
-mod chart;
 mod checks;
-mod client;
 mod cloud;
-mod control_groups;
-mod control_plane;
-mod files;
-mod health;
 mod hub;
-mod images;
-mod kubectl;
-mod machine;
 mod manager;
-mod network;
-mod nodes;
 mod outside;
-mod pki;
-mod pods;
 mod process;
-mod request;
-mod sweep;
-mod traces;
-mod traffic;
-mod upstream;
 mod volumes;
 mod waiting;
-mod workload;
 
 #[derive(Debug, Parser)]
 #[command(name = "cloudwit-real")]
@@ -62,16 +41,16 @@ enum Command {
     Hub(hub::Options),
     /// The first process of a machine.
     #[command(hide = true)]
-    Machine(machine::Options),
+    Machine(hub::machine::Options),
     /// The client outside of the cloud.
     #[command(hide = true)]
     Client,
     /// Joins a control group and becomes another program.
     #[command(hide = true)]
-    Join(control_groups::JoinOptions),
+    Join(outside::control_groups::JoinOptions),
     /// Removes a control group when standard input closes.
     #[command(hide = true)]
-    Sweep(sweep::Options),
+    Sweep(outside::sweep::Options),
 }
 
 fn main() -> ExitCode {
@@ -79,10 +58,10 @@ fn main() -> ExitCode {
         Command::Run(options) => outside::run(&options),
         Command::Traces(options) => outside::traces(&options),
         Command::Hub(options) => hub::run(&options),
-        Command::Machine(options) => machine::run(&options),
-        Command::Client => client::run(),
-        Command::Join(options) => control_groups::join(&options),
-        Command::Sweep(options) => sweep::run(&options),
+        Command::Machine(options) => hub::machine::run(&options),
+        Command::Client => cloud::client::run(),
+        Command::Join(options) => outside::control_groups::join(&options),
+        Command::Sweep(options) => outside::sweep::run(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

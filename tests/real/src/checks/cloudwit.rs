@@ -11,11 +11,11 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, PostParams};
 
 use super::{Checks, UNINITIALIZED};
-use crate::client::now;
+use crate::checks::workload;
+use crate::cloud::client::now;
 use crate::manager::Manager;
-use crate::pods::{Pods, is_ready};
+use crate::manager::pods::{Pods, is_ready};
 use crate::process::with_command_line;
-use crate::workload;
 
 /// What `cloudwit install` makes unless it is told otherwise.
 const REPLICAS: usize = 2;

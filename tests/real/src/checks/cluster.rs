@@ -10,9 +10,9 @@ use k8s_openapi::api::core::v1::{Pod, Service};
 use kube::api::{Api, ListParams, PostParams};
 
 use super::{Checks, POLICIES, UNINITIALIZED};
-use crate::client::now;
-use crate::network;
-use crate::workload::{self, LABEL, PATH, SERVICE_PORT};
+use crate::checks::workload::{self, LABEL, PATH, SERVICE_PORT};
+use crate::cloud::client::now;
+use crate::hub::network;
 
 impl Checks<'_> {
     /// kubelet has registered it with the taint, Cloudwit has initialised it, and kubelet reports that it is ready.

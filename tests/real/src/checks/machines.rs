@@ -6,9 +6,9 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::{Checks, POLICIES};
-use crate::client::now;
-use crate::network;
-use crate::nodes::Seen;
+use crate::checks::nodes::Seen;
+use crate::cloud::client::now;
+use crate::hub::network;
 use crate::process::with_command_line;
 
 /// The taint of a Node whose machine is switched off.

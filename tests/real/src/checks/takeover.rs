@@ -10,11 +10,11 @@ use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, PostParams};
 
 use super::{Checks, POLICIES};
-use crate::chart::Chart;
-use crate::client::now;
-use crate::pods::{NAMESPACE, Pods, is_ready};
-use crate::upstream::{self, Upstream};
-use crate::workload;
+use crate::checks::workload;
+use crate::cloud::client::now;
+use crate::manager::chart::Chart;
+use crate::manager::pods::{NAMESPACE, Pods, is_ready};
+use crate::manager::upstream::{self, Upstream};
 
 /// Who takes over from whom.
 pub struct Takeover {

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::Checks;
-use crate::pods::is_ready;
+use crate::manager::pods::is_ready;
 use crate::process::{with_command_line, with_variable};
 use crate::volumes::{DRIVER, LOOK, claim, keeper, snapshot};
 

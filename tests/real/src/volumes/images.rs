@@ -8,7 +8,7 @@ use xtask::kubernetes::node_parts::FILE_SYSTEMS;
 use xtask::kubernetes::oci::OciImage;
 
 use super::SidecarFiles;
-use crate::images::{TAG, archive};
+use crate::hub::images::{TAG, archive};
 use crate::process::call;
 
 /// The sidecars by their names in the chart's values; their images are `csi-NAME`.

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use cloudwit_test_support::programs::child::Child;
 
 use super::DRIVER;
-use crate::kubectl::Kubectl;
+use crate::hub::kubectl::Kubectl;
 
 /// Where they are.
 #[derive(Debug, Clone, clap::Args)]

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, Result, bail};
 
-use crate::client::{READY, Sample, Stream};
-use crate::network;
+use crate::cloud::client::{READY, Sample, Stream};
+use crate::hub::network;
 
 /// How many requests of a stream are remembered: a quarter of an hour.
 const KEPT: usize = 20_000;
@@ -105,7 +105,7 @@ impl Traffic {
         writeln!(input, "{line}").context("the client has ended; see client.log")
     }
 
-    /// What became of the requests that were sent between these times (see [`now`](crate::client::now)); `None` while one is still under way.
+    /// What became of the requests that were sent between these times (see [`now`](crate::cloud::client::now)); `None` while one is still under way.
     pub fn between(&self, stream: &str, from: u64, to: u64) -> Option<Summary> {
         let samples = self.samples();
         let mut expected = None;

@@ -11,12 +11,12 @@ use cloudwit_test_support::scenes::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKE
 use serde_json::{Map, json};
 use xtask::{tools, workspace};
 
-use crate::files;
-use crate::images::TAG;
-use crate::kubectl::Kubectl;
+use crate::hub::files;
+use crate::hub::images::TAG;
+use crate::hub::kubectl::Kubectl;
+use crate::hub::network::{API_PORT, HUB};
 use crate::manager::DEMO_FLAGS;
-use crate::network::{API_PORT, HUB};
-use crate::pods::NAMESPACE;
+use crate::manager::pods::NAMESPACE;
 use crate::volumes::{DRIVER, NODE_IMAGE, SIDECARS, SYSFS};
 
 /// The Secret that is made for the chart.

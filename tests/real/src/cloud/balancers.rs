@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use cloudwit_sim_cloud::{LoadBalancer, Machine, PortProtocol};
 
 use crate::cloud::State;
-use crate::health::Health;
+use crate::cloud::health::Health;
 use crate::process::with_parts;
 
 /// Where kube-proxy tells load balancers of Services with `externalTrafficPolicy: Cluster` whether the Node takes traffic.

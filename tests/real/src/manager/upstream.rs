@@ -7,11 +7,11 @@ use anyhow::Result;
 use cloudwit_test_support::scenes::deployment::{CLUSTER_CIDR, CLUSTER_NAME, TOKEN};
 use serde_json::json;
 
-use crate::files;
-use crate::images::TAG;
-use crate::kubectl::Kubectl;
-use crate::network::{API_PORT, HUB};
-use crate::pods::{CONTROL_PLANE, NAMESPACE};
+use crate::hub::files;
+use crate::hub::images::TAG;
+use crate::hub::kubectl::Kubectl;
+use crate::hub::network::{API_PORT, HUB};
+use crate::manager::pods::{CONTROL_PLANE, NAMESPACE};
 
 /// The name of its image.
 pub const IMAGE: &str = "upstream";

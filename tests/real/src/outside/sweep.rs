@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::control_groups::Group;
+use crate::outside::control_groups::Group;
 
 /// After how long processes that are still in a group are killed. Those of the hub end with it.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -1,5 +1,9 @@
 //! Cloudwit under test: a process beside the machines, or Pods on them.
 
+pub(crate) mod chart;
+pub(crate) mod pods;
+pub(crate) mod upstream;
+
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -8,7 +12,7 @@ use cloudwit_test_support::programs::child::Child;
 use cloudwit_test_support::scenes::deployment::Deployment;
 
 use crate::checks::Takeover;
-use crate::pods::Pods;
+use crate::manager::pods::Pods;
 
 /// Short periods, so that what happens takes seconds. An operator's own are minutes: see `cloudwit --help`.
 pub const DEMO_FLAGS: [&str; 6] = [

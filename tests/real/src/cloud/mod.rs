@@ -1,5 +1,11 @@
 //! The simulated cloud, from its administrator's side.
 
+pub(crate) mod balancers;
+pub(crate) mod client;
+mod health;
+mod request;
+pub(crate) mod traffic;
+
 use anyhow::{Context, Result, bail};
 use cloudwit_sim_cloud::{Counters, Disk, DiskSnapshot, LoadBalancer, Machine, Route};
 use reqwest::{Client, Method};

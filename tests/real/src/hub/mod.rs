@@ -1,5 +1,14 @@
 //! The hub: its namespaces hold the control plane, the cloud and Cloudwit, and it starts the machines.
 
+mod actuator;
+mod control_plane;
+pub(crate) mod files;
+pub(crate) mod images;
+pub(crate) mod kubectl;
+pub(crate) mod machine;
+pub(crate) mod network;
+mod pki;
+
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,21 +19,21 @@ use cloudwit_test_support::scenes::deployment::{Deployment, TOKEN};
 use k8s_openapi::api::core::v1::Namespace;
 use kube::Api;
 
-use crate::actuator::{Actuator, Images};
-use crate::chart::Chart;
 use crate::checks::{Checks, Takeover};
 use crate::cloud::Cloud;
-use crate::control_plane::ControlPlane;
-use crate::kubectl::Kubectl;
+use crate::cloud::traffic::Traffic;
+use crate::hub::actuator::{Actuator, Images};
+use crate::hub::control_plane::ControlPlane;
+use crate::hub::kubectl::Kubectl;
+use crate::hub::pki::Pki;
+use crate::manager::chart::Chart;
+use crate::manager::pods;
+use crate::manager::pods::{NAMESPACE, Pods};
+use crate::manager::upstream::{self, Upstream};
 use crate::manager::{Manager, Process};
-use crate::pki::Pki;
-use crate::pods::{NAMESPACE, Pods};
 use crate::process::{call, own_namespaces};
-use crate::traffic::Traffic;
-use crate::upstream::{self, Upstream};
 use crate::volumes::{self, SidecarFiles, Sidecars};
 use crate::waiting::Narrator;
-use crate::{files, images, network, pods};
 
 /// The port of the simulated cloud on all addresses of the hub.
 const CLOUD_PORT: u16 = 7000;

@@ -8,9 +8,9 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use xtask::kubernetes::node_parts::IMAGE;
 
-use crate::control_groups::OUTSIDE_PID;
-use crate::network::{API_PORT, HUB};
-use crate::pki::Pki;
+use crate::hub::network::{API_PORT, HUB};
+use crate::hub::pki::Pki;
+use crate::outside::control_groups::OUTSIDE_PID;
 
 /// Writes a file and gives its path.
 pub fn write(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {

@@ -1,5 +1,9 @@
 //! Starts the hub in namespaces of its own, and checks that it leaves nothing behind.
 
+pub(crate) mod control_groups;
+pub(crate) mod sweep;
+pub(crate) mod traces;
+
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -9,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::control_groups::{Group, PREFIX};
 use crate::hub::Options;
-use crate::sweep::Sweeper;
-use crate::traces::Traces;
+use crate::outside::control_groups::{Group, PREFIX};
+use crate::outside::sweep::Sweeper;
+use crate::outside::traces::Traces;
 
 /// How long the hub may take to end.
 const END: Duration = Duration::from_secs(20);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::task::JoinHandle;
 
-use crate::request;
+use crate::cloud::request;
 
 /// Time between two checks of a member, and how long one may take. Clouds take some seconds; tests shall not.
 const PERIOD: Duration = Duration::from_millis(500);

@@ -11,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use cloudwit_test_support::scenes::deployment::CLUSTER_CIDR;
 use rustix::process::{WaitOptions, wait};
 
-use crate::control_groups::hierarchies;
+use crate::outside::control_groups::hierarchies;
 use crate::process::{call, own_namespaces, with_parts};
 use crate::volumes::{DRIVER, SYSFS};
 

@@ -13,14 +13,14 @@ use anyhow::{Context, Result, bail};
 use cloudwit_sim_cloud::{Machine, MachineState};
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::balancers::Balancers;
+use crate::cloud::balancers::Balancers;
 use crate::cloud::{Cloud, State};
-use crate::control_groups::Group;
 use crate::hub::Options;
-use crate::pki::Pki;
+use crate::hub::pki::Pki;
+use crate::hub::{files, network};
+use crate::outside::control_groups::Group;
 use crate::process::child_of;
 use crate::volumes::{Disks, sysfs};
-use crate::{files, network};
 
 /// How often the cloud is looked at.
 const LOOK: Duration = Duration::from_millis(200);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::request;
+use crate::cloud::request;
 
 /// Time between two requests of a stream: 20 a second.
 const PERIOD: Duration = Duration::from_millis(50);

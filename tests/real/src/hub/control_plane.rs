@@ -9,9 +9,9 @@ use cloudwit_test_support::scenes::deployment::CLUSTER_CIDR;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::files;
-use crate::network::{API_PORT, HUB, SERVICES};
-use crate::pki::Pki;
+use crate::hub::files;
+use crate::hub::network::{API_PORT, HUB, SERVICES};
+use crate::hub::pki::Pki;
 
 /// How long the API server may take to be ready, on a busy machine.
 const READY: Duration = Duration::from_secs(120);

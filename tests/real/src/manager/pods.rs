@@ -13,10 +13,10 @@ use kube::{Client, ResourceExt};
 use serde_json::json;
 use xtask::{tools, workspace};
 
-use crate::images::TAG;
-use crate::kubectl::Kubectl;
+use crate::hub::images::TAG;
+use crate::hub::kubectl::Kubectl;
+use crate::hub::network::{API_PORT, HUB};
 use crate::manager::DEMO_FLAGS;
-use crate::network::{API_PORT, HUB};
 
 /// The name of the image.
 pub const IMAGE: &str = "cloudwit";

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::control_groups::{PREFIX, hierarchies};
+use crate::outside::control_groups::{PREFIX, hierarchies};
 use crate::process::with_parts;
 
 /// Settings that change by themselves.
