@@ -1,32 +1,16 @@
 //! The sandbox that `cargo xtask sandbox` builds and starts: Cloudwit at work on a real API server and a cloud, simulated or by a third party.
 //!
-//! | file | what it is about |
-//! | ---- | ---------------- |
+//! | module | what it is about |
+//! | ------ | ---------------- |
 //! | `stage` | starts the processes, and ends them |
 //! | `story` | what happens, and how each step is checked |
-//! | `cloud` | what the story needs of a cloud |
-//! | `sim`, `alibaba`, `aws`, `azure`, `baidu`, `cloudstack`, `gce`, `mesos`, `openstack`, `ovirt`, `photon`, `rackspace`, `rancher`, `vsphere` | one for each cloud |
+//! | `clouds` | what the story needs of a cloud, and one file for each; those on a stand-in of ours are in `clouds/stand_ins` |
 //! | `narrator` | one readable line for each step |
 
-mod alibaba;
-mod aws;
-mod azure;
-mod baidu;
-mod cloud;
-mod cloudstack;
-mod gce;
-mod mesos;
+mod clouds;
 mod narrator;
-mod openstack;
-mod ovirt;
-mod photon;
-mod rackspace;
-mod rancher;
-mod sim;
 mod stage;
-mod stand_in_cloud;
 mod story;
-mod vsphere;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -35,25 +19,25 @@ use anyhow::{Context, Result, bail};
 use clap::Parser;
 use xtask::cli::SandboxCloud;
 
-use crate::alibaba::Alibaba;
-use crate::aws::Aws;
-use crate::azure::Azure;
-use crate::baidu::Baidu;
-use crate::cloud::Cloud;
-use crate::cloudstack::CloudStack;
-use crate::gce::Gce;
-use crate::mesos::Mesos;
+use crate::clouds::Cloud;
+use crate::clouds::aws::Aws;
+use crate::clouds::openstack::OpenStack;
+use crate::clouds::rackspace::Rackspace;
+use crate::clouds::sim::Sim;
+use crate::clouds::stand_ins::OnStandIn;
+use crate::clouds::stand_ins::alibaba::Alibaba;
+use crate::clouds::stand_ins::azure::Azure;
+use crate::clouds::stand_ins::baidu::Baidu;
+use crate::clouds::stand_ins::cloudstack::CloudStack;
+use crate::clouds::stand_ins::gce::Gce;
+use crate::clouds::stand_ins::mesos::Mesos;
+use crate::clouds::stand_ins::ovirt::Ovirt;
+use crate::clouds::stand_ins::photon::Photon;
+use crate::clouds::stand_ins::rancher::Rancher;
+use crate::clouds::vsphere::Vsphere;
 use crate::narrator::Narrator;
-use crate::openstack::OpenStack;
-use crate::ovirt::Ovirt;
-use crate::photon::Photon;
-use crate::rackspace::Rackspace;
-use crate::rancher::Rancher;
-use crate::sim::Sim;
 use crate::stage::Stage;
-use crate::stand_in_cloud::OnStandIn;
 use crate::story::Story;
-use crate::vsphere::Vsphere;
 
 /// Cloudwit at work; `cargo xtask sandbox --help` tells more.
 #[derive(Debug, Parser)]

@@ -12,7 +12,7 @@ use cloudwit_test_support::scenes::deployment::Deployment;
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
-use crate::cloud::Cloud;
+use crate::clouds::Cloud;
 use crate::narrator::Narrator;
 
 /// Short periods, so that the story takes seconds. An operator's own are minutes: see `cloudwit --help`.

@@ -12,7 +12,7 @@ use kube::api::{DeleteParams, Patch, PatchParams};
 use kube::{Api, Client};
 use serde_json::json;
 
-use crate::cloud::{Cloud, Machine};
+use crate::clouds::{Cloud, Machine};
 use crate::narrator::Narrator;
 
 /// How long Cloudwit may take for a step. It usually takes less than a tenth of it.

@@ -7,7 +7,7 @@ use cloudwit_test_support::clouds::vcsim::{PASSWORD, USERNAME, Vcsim, VcsimOptio
 use cloudwit_test_support::files::vsphere::vsphere_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 
-use crate::cloud::{Cloud, Machine, Route};
+use crate::clouds::{Cloud, Machine, Route};
 
 /// As many machines as the sandbox may ask for.
 const MACHINES: u16 = 100;

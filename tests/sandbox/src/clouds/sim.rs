@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::cloud::{Cloud, Machine, Route};
+use crate::clouds::{Cloud, Machine, Route};
 
 /// A client of the simulated cloud, which runs as a process.
 pub struct Sim {

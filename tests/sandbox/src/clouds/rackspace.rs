@@ -8,7 +8,7 @@ use cloudwit_test_support::clouds::mimic::{API_KEY, Mimic, REGION, RackspaceAcco
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::Value;
 
-use crate::cloud::{Cloud, Machine, Route};
+use crate::clouds::{Cloud, Machine, Route};
 
 /// The user whose account has the machines.
 const USER: &str = "sandbox";

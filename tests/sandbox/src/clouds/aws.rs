@@ -8,7 +8,7 @@ use cloudwit_test_support::files::aws::aws_files;
 use cloudwit_test_support::scenes::deployment::{CLUSTER_NAME, CloudFiles, Deployment};
 use serde_json::json;
 
-use crate::cloud::{Cloud, Machine, Route, list};
+use crate::clouds::{Cloud, Machine, Route, list};
 
 /// A cluster's VPC in moto.
 pub struct Aws {

@@ -6,8 +6,8 @@ use cloudwit_test_support::files::alibaba::alibaba_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
-use crate::cloud::{Machine, Route, list};
-use crate::stand_in_cloud::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::stand_ins::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::{Machine, Route, list};
 
 /// The stand-in's account.
 pub struct Alibaba;

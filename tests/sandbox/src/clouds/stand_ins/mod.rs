@@ -1,5 +1,15 @@
 //! Clouds on a stand-in of ours: what is alike for all of them, and what each one says for itself.
 
+pub(crate) mod alibaba;
+pub(crate) mod azure;
+pub(crate) mod baidu;
+pub(crate) mod cloudstack;
+pub(crate) mod gce;
+pub(crate) mod mesos;
+pub(crate) mod ovirt;
+pub(crate) mod photon;
+pub(crate) mod rancher;
+
 use std::marker::PhantomData;
 use std::path::PathBuf;
 
@@ -8,7 +18,7 @@ use cloudwit_test_support::clouds::stand_in::StandIn;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
-use crate::cloud::{Cloud, Machine, Route};
+use crate::clouds::{Cloud, Machine, Route};
 
 /// What differs between clouds on stand-ins.
 pub trait StandInCloud: Sized {

@@ -1,5 +1,12 @@
 //! What the story needs of a cloud: machines to make and to delete, and a look at what Cloudwit made there. One file for each cloud.
 
+pub(crate) mod aws;
+pub(crate) mod openstack;
+pub(crate) mod rackspace;
+pub(crate) mod sim;
+pub(crate) mod stand_ins;
+pub(crate) mod vsphere;
+
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};

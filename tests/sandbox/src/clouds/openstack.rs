@@ -10,7 +10,7 @@ use cloudwit_test_support::files::openstack::openstack_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use tokio::sync::Mutex;
 
-use crate::cloud::{Cloud, Machine, Route, list};
+use crate::clouds::{Cloud, Machine, Route, list};
 
 /// A project of the cluster.
 pub struct OpenStack {

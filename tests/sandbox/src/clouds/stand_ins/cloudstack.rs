@@ -8,8 +8,8 @@ use cloudwit_test_support::files::cloudstack::cloudstack_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
-use crate::cloud::{Machine, list};
-use crate::stand_in_cloud::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::stand_ins::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::{Machine, list};
 
 /// The stand-in's project `demo`.
 pub struct CloudStack;

@@ -6,8 +6,8 @@ use cloudwit_test_support::files::small_clouds::mesos_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
-use crate::cloud::Machine;
-use crate::stand_in_cloud::{StandInCloud, labels, plain_machine, text};
+use crate::clouds::Machine;
+use crate::clouds::stand_ins::{StandInCloud, labels, plain_machine, text};
 
 /// Masters on one port.
 pub struct Mesos;

@@ -6,8 +6,8 @@ use cloudwit_test_support::files::baidu::baidu_files;
 use cloudwit_test_support::scenes::deployment::{CloudFiles, Deployment};
 use serde_json::{Value, json};
 
-use crate::cloud::{Machine, Route};
-use crate::stand_in_cloud::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::stand_ins::{StandInCloud, labels, look_at_resources, plain_machine, text};
+use crate::clouds::{Machine, Route};
 
 /// The stand-in's account.
 pub struct Baidu;
