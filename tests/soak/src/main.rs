@@ -8,30 +8,24 @@
 //!   the simulated cloud (faults), by a name of our own name server (slow)
 //! ```
 //!
-//! | file | what it is about |
-//! | ---- | ---------------- |
-//! | `schedule` | which fault when, drawn from a seed |
-//! | `disturb` | what each fault does |
+//! | module | what it is about |
+//! | ------ | ---------------- |
+//! | `faults` | what each fault does; which one when (`schedule`), drawn from a seed; where they are made (`api_proxy`, `dns`, `namespace`) |
 //! | `watch`, `canary` | what is observed all the time |
 //! | `cluster` | objects and machines, and how they have to be in the end |
 //! | `replica`, `files` | the processes, and what they are started from |
-//! | `api_proxy`, `dns`, `namespace` | where faults are made |
 //! | `findings`, `report` | broken promises, the table |
 //!
 //! Exit code 0: all promises held. 1: one was broken. 2: the soak could not be run.
 
-mod api_proxy;
 mod canary;
 mod cluster;
-mod disturb;
-mod dns;
+mod faults;
 mod files;
 mod findings;
-mod namespace;
 mod replica;
 mod report;
 mod run;
-mod schedule;
 mod watch;
 
 use std::path::PathBuf;
@@ -39,7 +33,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::schedule::Disturbance;
+use crate::faults::schedule::Disturbance;
 
 /// Faults by schedule on the real stack; `cargo xtask soak --help` tells more.
 #[derive(Debug, Parser)]
@@ -75,8 +69,8 @@ pub struct Args {
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if !namespace::inside() {
-        match namespace::reenter() {
+    if !faults::namespace::inside() {
+        match faults::namespace::reenter() {
             Ok(Some(status)) => {
                 return status
                     .code()

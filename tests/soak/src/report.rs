@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 
+use crate::faults::schedule::Turn;
 use crate::findings::{Broken, Promise};
-use crate::schedule::Turn;
 use crate::watch::Sample;
 
 /// Figures stand between these lines.

@@ -9,18 +9,19 @@ use cloudwit_sim_cloud::{SimCloud, SimCloudOptions};
 use cloudwit_test_support::{ApiServer, within};
 use tokio::task::JoinSet;
 
-use crate::api_proxy::ApiProxy;
+use crate::Args;
 use crate::canary::Needles;
 use crate::cluster::Cluster;
-use crate::disturb::Stage;
-use crate::dns::{self, NameServer};
+use crate::faults::Stage;
+use crate::faults::api_proxy::ApiProxy;
+use crate::faults::dns::{self, NameServer};
+use crate::faults::namespace;
+use crate::faults::schedule::{Disturbance, GUESTS, Turn, length, schedule};
 use crate::files::Files;
 use crate::findings::{Findings, Promise};
 use crate::replica::{Replica, Start};
 use crate::report::{Report, Went, growth};
-use crate::schedule::{Disturbance, GUESTS, Turn, length, schedule};
 use crate::watch::{Samples, Watch};
-use crate::{Args, namespace};
 
 /// How long everything may take to settle before the first fault.
 const SETTLE: Duration = Duration::from_secs(1800);

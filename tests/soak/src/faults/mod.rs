@@ -1,5 +1,10 @@
 //! What each fault does, and how it ends.
 
+pub(crate) mod api_proxy;
+pub(crate) mod dns;
+pub(crate) mod namespace;
+pub(crate) mod schedule;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,13 +13,13 @@ use cloudwit_sim_cloud::{Fault, FaultKind, Operation, SimCloud};
 use cloudwit_test_support::{ApiServer, within};
 use rustix::process::{Pid, Resource, Rlimit};
 
-use crate::api_proxy::{ApiFault, ApiProxy};
 use crate::canary::Needles;
 use crate::cluster::Cluster;
-use crate::dns::NameServer;
+use crate::faults::api_proxy::{ApiFault, ApiProxy};
+use crate::faults::dns::NameServer;
+use crate::faults::schedule::Disturbance;
 use crate::files::Files;
 use crate::replica::Replica;
-use crate::schedule::Disturbance;
 
 /// How long the answer to a fault may take to come: a new leader, a new certificate, the use of a new token.
 const EFFECT: Duration = Duration::from_secs(60);

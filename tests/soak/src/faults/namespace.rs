@@ -5,7 +5,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use crate::dns;
+use crate::faults::dns;
 
 /// Set in the process that runs inside.
 const INSIDE: &str = "CLOUDWIT_SOAK_INSIDE";
