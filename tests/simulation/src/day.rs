@@ -7,14 +7,14 @@ use cloudwit_controllers::ambient;
 use k8s_openapi::jiff::Timestamp;
 use tokio::time::sleep;
 
-use crate::calls::{Calls, Quiet};
+use crate::api::object::{UNINITIALIZED, is_ready, taints};
+use crate::api::store::Kind;
 use crate::happenings::{Happening, add_machine, add_service, draw, happen, heal, operate, release_foreign};
-use crate::object::{UNINITIALIZED, is_ready, taints};
+use crate::judge::calls::{Calls, Quiet};
+use crate::judge::truth::wrong;
 use crate::process::{PERIODS, replica};
 use crate::promise::{Promise, Violation};
 use crate::sabotage::{Sabotage, perform};
-use crate::store::Kind;
-use crate::truth::wrong;
 use crate::world::World;
 
 const DAY: Duration = Duration::from_secs(86_400);

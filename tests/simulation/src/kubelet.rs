@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::object::{UNINITIALIZED, condition, provider_id};
-use crate::store::Kind;
+use crate::api::object::{UNINITIALIZED, condition, provider_id};
+use crate::api::store::Kind;
 use crate::world::World;
 
 /// Brings a Node in line with its machine after a while.

@@ -11,24 +11,17 @@
 //! and which options differ from the defaults, is in `docs/reference/simulation.md`.
 
 mod api;
-mod calls;
 mod chance;
 mod cloud;
-mod cloud_state;
 mod day;
 mod faults;
 mod happenings;
 mod judge;
 mod kubelet;
 mod lease;
-mod object;
-mod patch;
 mod process;
 mod promise;
 mod sabotage;
-mod store;
-mod truth;
-mod watch_stream;
 mod world;
 
 pub use day::{Report, day};

@@ -15,9 +15,9 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::api::client;
-use crate::calls::Periods;
 use crate::cloud::ProcessCloud;
 use crate::faults::Area;
+use crate::judge::calls::Periods;
 use crate::lease::{RENEWAL, RETRY};
 use crate::promise::Promise;
 use crate::world::World;

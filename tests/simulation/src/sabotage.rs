@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::api::object::{FINALIZER, SHUTDOWN, UNINITIALIZED, has_finalizer, provider_id};
+use crate::api::store::Kind;
 use crate::api::{Operation, Verb, carry_out};
-use crate::cloud_state::Deceit;
-use crate::object::{FINALIZER, SHUTDOWN, UNINITIALIZED, has_finalizer, provider_id};
+use crate::cloud::state::Deceit;
 use crate::promise::Promise;
-use crate::store::Kind;
 use crate::world::World;
 
 /// What is done wrong, in the name of the leading process or by the cloud.
@@ -91,7 +91,7 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
                 .lock()
                 .store
                 .get(Kind::Services, &service)
-                .map(|one| crate::object::uid(one).to_owned());
+                .map(|one| crate::api::object::uid(one).to_owned());
             let (namespace, name) = service.split_once('/').unwrap_or_default();
             let view = cloudwit_model::Service {
                 namespace: namespace.to_owned(),
@@ -141,7 +141,7 @@ pub(crate) fn perform(world: &Arc<World>, Sabotage(promise): Sabotage) {
                 .lock()
                 .cloud
                 .balancers
-                .insert("uid-of-nobody".into(), crate::cloud_state::BalancerState::default());
+                .insert("uid-of-nobody".into(), crate::cloud::state::BalancerState::default());
         }
         Promise::Routes => {
             world.lock().cloud.routes.clear();

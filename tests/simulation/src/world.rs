@@ -9,15 +9,15 @@ use serde_json::Value;
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::calls::Calls;
+use crate::api::object;
+use crate::api::store::{Kind, Store};
 use crate::chance::Chance;
-use crate::cloud_state::CloudState;
+use crate::cloud::state::CloudState;
 use crate::faults::{Area, Fault, Faults};
+use crate::judge::calls::Calls;
 use crate::lease::Lease;
-use crate::object;
 use crate::process::ProcessState;
 use crate::promise::{Promise, Violation, clock};
-use crate::store::{Kind, Store};
 
 /// The world of one day; all tasks share it.
 pub(crate) struct World {

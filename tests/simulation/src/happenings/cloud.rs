@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use super::machines::partition;
 use super::{keys, seconds};
+use crate::api::object::{ANNOUNCED, age, is_ready, provider_id, taints};
+use crate::api::store::Kind;
 use crate::faults::{Area, Fault, Window, any};
 use crate::judge::GRACE;
-use crate::object::{ANNOUNCED, age, is_ready, provider_id, taints};
-use crate::store::Kind;
 use crate::world::World;
 
 pub(super) fn lose_balancer(world: &World) -> Option<String> {

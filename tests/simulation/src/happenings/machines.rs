@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::{keys, pick, seconds};
+use crate::api::object::{ANNOUNCED, EXCLUDED, is_ready, taints};
+use crate::api::store::Kind;
 use crate::kubelet::sync_later;
-use crate::object::{ANNOUNCED, EXCLUDED, is_ready, taints};
-use crate::store::Kind;
 use crate::world::World;
 
 /// No cluster is larger; the brake lets one Node go in clusters this small.

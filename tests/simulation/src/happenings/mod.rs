@@ -10,9 +10,9 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::api::object::provider_id;
+use crate::api::store::Kind;
 use crate::kubelet::sync_later;
-use crate::object::provider_id;
-use crate::store::Kind;
 use crate::world::World;
 
 pub(crate) use self::machines::add as add_machine;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::{keys, pick, seconds};
-use crate::object::{FINALIZER, has_finalizer, is_dying, text, uid, wants_balancer};
-use crate::store::Kind;
+use crate::api::object::{FINALIZER, has_finalizer, is_dying, text, uid, wants_balancer};
+use crate::api::store::Kind;
 use crate::world::World;
 
 /// No cluster has more.

@@ -1,17 +1,20 @@
 //! Judges each write of a process at the moment it takes effect.
 
+pub(crate) mod calls;
+pub(crate) mod truth;
+
 use std::time::Duration;
 
 use cloudwit_model::Service;
 use serde_json::Value;
 
-use crate::api::{Operation, Verb};
-use crate::object::{
+use crate::api::object::{
     ANNOUNCED, FINALIZER, SHUTDOWN, UNINITIALIZED, age, condition, has_finalizer, is_ready, items, provider_id,
     strings, taints, text, uid, wants_balancer,
 };
+use crate::api::store::Kind;
+use crate::api::{Operation, Verb};
 use crate::promise::Promise;
-use crate::store::Kind;
 use crate::world::{Inner, World};
 
 /// The time between the two absences, the age and the window of the brake, as the options have them by default.

@@ -1,5 +1,7 @@
 //! The cloud as one process calls it: each call takes its time, may go wrong, and is judged when it takes effect.
 
+pub(crate) mod state;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,11 +12,11 @@ use cloudwit_model::{
 };
 use tokio::time::sleep;
 
+use crate::api::object;
+use crate::api::store::Kind;
 use crate::faults::{Area, Fault};
 use crate::judge::{GRACE, judge_balancer, judge_writer};
-use crate::object;
 use crate::process::kill;
-use crate::store::Kind;
 use crate::world::{Inner, World};
 
 /// The limit of a call, as the host has one.
@@ -129,7 +131,7 @@ fn presence(inner: &mut Inner, process: u32, node: &NodeRef, all: &[NodeRef], st
     };
     let Some((id, machine)) = found.map(|(id, machine)| (id.clone(), machine.clone())) else {
         let by_id = node.provider_id.as_ref();
-        if inner.cloud.deceit == crate::cloud_state::Deceit::KeepsMachines
+        if inner.cloud.deceit == crate::cloud::state::Deceit::KeepsMachines
             && let Some(id) = by_id
         {
             return Presence::Running(cloudwit_model::Instance {

@@ -1,5 +1,10 @@
 //! The API server as a `tower` service: what a process sends arrives, is judged, takes effect, and is answered, unless a fault intervenes.
 
+pub(crate) mod object;
+mod patch;
+pub(crate) mod store;
+mod watch_stream;
+
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,13 +20,13 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 use tower::BoxError;
 
+use crate::api::object::text;
+use crate::api::patch::{merge, strategic};
+use crate::api::store::Kind;
+use crate::api::watch_stream::{WatchRequest, events};
 use crate::faults::{Area, Fault};
 use crate::judge::judge;
-use crate::object::{self, text};
-use crate::patch::{merge, strategic};
 use crate::process::kill;
-use crate::store::Kind;
-use crate::watch_stream::{WatchRequest, events};
 use crate::world::World;
 
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;

@@ -10,8 +10,8 @@ use http_body::Frame;
 use serde_json::json;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::api::store::Kind;
 use crate::faults::{Area, Fault};
-use crate::store::Kind;
 use crate::world::World;
 
 /// What a watch asks for.

@@ -5,15 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use ipnet::IpNet;
 use serde_json::Value;
 
-use crate::cloud_state::CloudState;
-use crate::judge::GRACE;
-use crate::object::{
+use crate::api::object::{
     SHUTDOWN, UNINITIALIZED, address, age, condition, has_finalizer, is_ready, is_target, items, ports, provider_id,
     taints, text, uid, wants_balancer,
 };
+use crate::api::store::Kind;
+use crate::cloud::state::CloudState;
+use crate::judge::GRACE;
 use crate::process::POD_RANGE;
 use crate::promise::Promise;
-use crate::store::Kind;
 use crate::world::Inner;
 
 /// What is not as it should be, by the promise that it breaks.
