@@ -1,120 +1,26 @@
 //! File of `--config`: providers, grants, limits, routing.
 //!
 //! ```text
-//!   text -> `document` (lines; unknown keys and wrong kinds, by the schema of the types here) -> what only the whole shows -> Configured
+//!   text -> `document` (lines; unknown keys and wrong kinds, by the schema of `entries`) -> what only the whole shows -> Configured
 //! ```
 //!
 //! All mistakes are reported at once, each with its line. Nothing but the files that are named is read, and those of secrets not even that.
+
+pub(crate) mod entries;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use cloudwit_controllers::ServiceRules;
-use cloudwit_host::{Grants, Limits, ProviderSettings};
-use schemars::JsonSchema;
-use serde::Deserialize;
+use cloudwit_host::ProviderSettings;
 
 use crate::config::document::Document;
+use crate::config::file::entries::{File, ProviderEntry, RoutingEntry, ServiceRule};
 use crate::providers::component::Component;
 use crate::providers::csi;
 use crate::providers::swap::Source;
-use crate::registry::access::{PinnedComponent, RegistryAccess, Verification};
+use crate::registry::access::PinnedComponent;
 use crate::registry::reference::{self, Reference};
-
-// What stands above a key here and in the host's types is what the reference page and editors say about it.
-/// The providers of one process, their grants and limits, and the assignment of Nodes and Services to them.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[schemars(title = "CloudwitConfiguration cloudwit.dev/v1alpha1")]
-pub(crate) struct File {
-    /// Version of this format.
-    #[serde(rename = "apiVersion")]
-    #[schemars(extend("enum" = ["cloudwit.dev/v1alpha1"]))]
-    _api_version: String,
-    /// What this file is.
-    #[serde(rename = "kind")]
-    #[schemars(extend("enum" = ["CloudwitConfiguration"]))]
-    _kind: String,
-    /// The providers. All run in one process.
-    providers: Vec<ProviderEntry>,
-    /// Memory of all calls of all providers together, in bytes; twice `limits.memoryBytes` of each provider when left out. Each provider's share
-    /// has room for one of its largest calls; the rest is divided equally. A call that does not fit into its provider's share waits.
-    #[schemars(range(min = 1_u64 << 20, max = 1_u64 << 40))]
-    guest_memory_bytes: Option<u64>,
-    /// Assignment of Nodes and Services to providers. Needed where there are several providers.
-    #[serde(default)]
-    routing: RoutingEntry,
-}
-
-/// One provider.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct ProviderEntry {
-    /// Name of your choice: lower-case letters, digits, '-' and '.', at most 63. It is a label of metrics, and what Nodes and Services name in
-    /// `cloudwit.dev/provider`.
-    name: String,
-    /// The component's file. A relative path starts at this file's folder; a bare file name that is not there is looked for in --provider-dir. Or
-    /// `oci://HOST[:PORT]/REPOSITORY@sha256:DIGEST` for one in a registry, which `cloudwit provider pin` prints.
-    component: String,
-    /// How the registry is reached, for a component in one.
-    registry: Option<RegistryAccess>,
-    /// What a component in a registry has to be signed with. Without it the digest alone says that it is the right one.
-    verify: Option<Verification>,
-    /// The provider's own configuration, as text.
-    cloud_config: Option<String>,
-    /// The file with the provider's own configuration, instead of `cloudConfig`. A relative path starts at this file's folder.
-    cloud_config_file: Option<PathBuf>,
-    /// Single values for the provider.
-    #[serde(default)]
-    values: BTreeMap<String, String>,
-    /// What the provider may do. Nothing when left out.
-    #[serde(default)]
-    grants: Grants,
-    /// What the provider may use.
-    #[serde(default)]
-    limits: Limits,
-    /// Name of the CSI driver that serves its volumes, in place of the one that the provider gives; see --csi-socket-dir. PersistentVolumes keep the name
-    /// they were made with.
-    csi_driver_name: Option<String>,
-}
-
-/// Which Nodes and Services belong to which provider.
-#[derive(Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-pub(crate) struct RoutingEntry {
-    /// The provider of what names no other: Services, and Nodes that have no provider id yet. Required where there are several; the only
-    /// provider where there is one.
-    default: Option<String>,
-    /// Assignment of provider ids to providers, where the declared prefixes do not suffice.
-    nodes: Vec<NodeRule>,
-    /// Assignment of Services to providers, beside the annotation `cloudwit.dev/provider`.
-    services: Vec<ServiceRule>,
-}
-
-/// Nodes of a provider.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct NodeRule {
-    /// Name of the provider.
-    provider: String,
-    /// How the provider ids of its Nodes begin. They stand in place of those that the provider itself says.
-    #[serde(rename = "providerIDPrefixes")]
-    prefixes: Vec<String>,
-}
-
-/// Services of a provider.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub(crate) struct ServiceRule {
-    /// Name of the provider.
-    provider: String,
-    /// Values of spec.loadBalancerClass. Services of all other classes are left alone.
-    #[serde(default)]
-    classes: Vec<String>,
-    /// Annotations, each of which makes a Service its.
-    #[serde(default)]
-    annotations: BTreeMap<String, String>,
-}
 
 /// Which of several providers looks after what.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

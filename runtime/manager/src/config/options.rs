@@ -6,7 +6,7 @@ use cloudwit_controllers::{
 
 use crate::config::settings::Settings;
 use crate::flags::args::Args;
-use crate::flags::groups::node_deletion::NodeDeletionChoice;
+use crate::flags::controllers::node_deletion::NodeDeletionChoice;
 
 /// What the controllers work with.
 pub fn controllers(args: &Args, settings: &Settings) -> Options {

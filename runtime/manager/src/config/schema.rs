@@ -5,7 +5,7 @@ use schemars::transform::RecursiveTransform;
 use schemars::{JsonSchema, Schema};
 use serde_json::{Value, json};
 
-use crate::config::file::File;
+use crate::config::file::entries::File;
 
 /// The configuration file's.
 pub fn configuration() -> Value {

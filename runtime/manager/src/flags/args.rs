@@ -5,18 +5,18 @@
 
 use clap::Parser;
 
+use crate::flags::controllers::ControllerArgs;
+use crate::flags::controllers::node_deletion::NodeDeletionArgs;
+use crate::flags::controllers::ssh_keys::SshKeyArgs;
+use crate::flags::controllers::tagging::TaggingArgs;
+use crate::flags::controllers::volumes::VolumeArgs;
 use crate::flags::groups::cluster::ClusterArgs;
-use crate::flags::groups::controllers::ControllerArgs;
 use crate::flags::groups::delegation::{AuthenticationArgs, AuthorizationArgs};
 use crate::flags::groups::logging::LoggingArgs;
 use crate::flags::groups::no_effect::NoEffectArgs;
-use crate::flags::groups::node_deletion::NodeDeletionArgs;
 use crate::flags::groups::provider::ProviderArgs;
 use crate::flags::groups::serving::{AdminArgs, SecureServingArgs};
-use crate::flags::groups::ssh_keys::SshKeyArgs;
-use crate::flags::groups::tagging::TaggingArgs;
 use crate::flags::groups::tracing::TracingArgs;
-use crate::flags::groups::volumes::VolumeArgs;
 use crate::flags::groups::webhooks::WebhookArgs;
 use crate::flags::values::feature_gates::FeatureArgs;
 use crate::flags::values::version::VersionArgs;

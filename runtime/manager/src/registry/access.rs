@@ -9,8 +9,8 @@ use serde::Deserialize;
 
 use crate::process::watched_files;
 use crate::registry::credentials::{self, Credential};
-use crate::registry::keys::PublicKey;
 use crate::registry::reference::Reference;
+use crate::registry::signatures::keys::PublicKey;
 
 // What stands above a key here is what the reference page and editors say about it.
 /// How a registry is reached.

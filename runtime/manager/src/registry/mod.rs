@@ -7,7 +7,7 @@
 //!            client (challenge, credentials) -> manifest -> layer, each by its digest
 //!                                      |
 //!                                      v
-//!            signatures -> simple_signing | bundle, by keys  -> store
+//!            signatures: simple_signing | bundle, by keys -> store
 //! ```
 //!
 //! `publish` is the other direction, for `cloudwit provider push` and `sign`.
@@ -19,15 +19,12 @@
 //! Signatures without a key (certificates of an identity, a transparency log) are not known yet.
 
 pub mod access;
-mod bundle;
 mod challenge;
 mod client;
 mod credentials;
-pub mod keys;
 mod manifest;
 pub mod publish;
 pub mod pull;
 pub mod reference;
-mod signatures;
-mod simple_signing;
+pub(crate) mod signatures;
 mod store;

@@ -7,12 +7,12 @@ use jiff::Timestamp;
 use serde_json::json;
 
 use crate::registry::access::RegistryAccess;
-use crate::registry::bundle;
 use crate::registry::client::Client;
-use crate::registry::keys::PrivateKey;
 use crate::registry::manifest::{Descriptor, EMPTY, INDEX, Index, MANIFEST, Manifest, WASM, WASM_CONFIG};
 use crate::registry::pull;
 use crate::registry::reference::{ContentDigest, Reference};
+use crate::registry::signatures::bundle;
+use crate::registry::signatures::keys::PrivateKey;
 
 /// What a component exports and imports, for its configuration.
 #[derive(Debug, Default)]

@@ -13,13 +13,13 @@ use anyhow::{Context as _, bail};
 use tokio::time::timeout;
 
 use crate::registry::access::PinnedComponent;
-use crate::registry::bundle;
 use crate::registry::client::Client;
-use crate::registry::keys::PublicKey;
 use crate::registry::manifest::{self, Descriptor, Index, Manifest};
 use crate::registry::reference::{ContentDigest, Reference};
+use crate::registry::signatures::bundle;
+use crate::registry::signatures::keys::PublicKey;
+use crate::registry::signatures::simple_signing;
 use crate::registry::signatures::{self, SignatureFile};
-use crate::registry::simple_signing;
 use crate::registry::store::Store;
 
 /// How long one pull may take.

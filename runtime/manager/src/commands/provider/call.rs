@@ -10,15 +10,15 @@ use cloudwit_host::Provider;
 use cloudwit_model::{CloudError, EventKind, Failure, NodeRef, ObjectEvent};
 use serde_json::{Value, json};
 
+use crate::commands::calls::function::{Function, FunctionCall};
+use crate::commands::calls::small::SmallInput;
+use crate::commands::calls::volumes::{VolumeInput, pair};
+use crate::commands::calls::{answer, objects};
 use crate::commands::cluster::Cluster;
 use crate::commands::explain::Output;
-use crate::commands::provider::cassette::{Cassette, RecordedCall};
-use crate::commands::provider::exchanges::{Exchange, Exchanges};
-use crate::commands::provider::function::{Function, FunctionCall};
-use crate::commands::provider::small_function::SmallInput;
 use crate::commands::provider::source::{self, SourceArgs};
-use crate::commands::provider::volume_function::{VolumeInput, pair};
-use crate::commands::provider::{answer, objects};
+use crate::commands::recordings::cassette::{Cassette, RecordedCall};
+use crate::commands::recordings::exchanges::{Exchange, Exchanges};
 use crate::config::mistakes::Mistakes;
 
 /// Arguments of `provider call`.

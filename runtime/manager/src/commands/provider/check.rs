@@ -6,8 +6,8 @@ use std::sync::Arc;
 use cloudwit_host::{MissingGrant, Problem};
 
 use crate::commands::cluster::Cluster;
-use crate::commands::provider::exchanges::Exchanges;
 use crate::commands::provider::source::{self, SourceArgs};
+use crate::commands::recordings::exchanges::Exchanges;
 use crate::config::mistakes::Mistakes;
 
 /// Arguments of `provider check`.

@@ -3,32 +3,23 @@
 //! ```text
 //!   new          the project of a new provider, from the templates
 //!   source       the component with the settings it shall have: from a file, or as a configuration installs it
-//!   function     one function of the contract with its arguments, called in the sandbox; volume_function for volumes,
-//!                small_function for interfaces with one function
-//!   exchanges    what went over the wire, as a host's `Wire` sees it; scrub hides what the cloud gave out as secrets
+//!   call         one function of the contract with its arguments (`commands::calls`), called in the sandbox
+//!   replay       the calls of a recording (`commands::recordings`) again, with requests answered from it
 //!   conformance  the promises of the contract, tried one by one
 //!   registry     components in OCI registries: pinned, pushed, signed
-//!   cassette     calls with their answers and exchanges, in a file; replay answers requests from it
 //! ```
 
-mod answer;
 mod call;
-mod cassette;
 mod check;
-mod conformance;
-mod exchanges;
-mod function;
 pub mod inspect;
 mod new;
-mod objects;
 mod registry;
 mod replay;
-mod scrub;
-mod small_function;
 pub mod source;
-mod volume_function;
 
 use std::process::ExitCode;
+
+use crate::commands::conformance;
 
 /// What is done with a component.
 #[derive(Debug, clap::Subcommand)]

@@ -12,9 +12,9 @@ use crate::commands::cloud::session::told;
 use crate::commands::cluster::Cluster;
 use crate::providers::host;
 use crate::registry::access::RegistryAccess;
-use crate::registry::keys::PrivateKey;
 use crate::registry::publish::{self, Interfaces};
 use crate::registry::reference::{NoReference, Reference};
+use crate::registry::signatures::keys::PrivateKey;
 
 /// Exit codes and an example of `provider pin`.
 pub const PIN_HELP: &str = "Exit codes:\n  0  the line is on standard output\n  1  the registry does not have it, or it is not a component\n  \

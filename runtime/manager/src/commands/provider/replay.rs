@@ -7,10 +7,11 @@ use std::sync::Arc;
 use anyhow::bail;
 use serde_json::Value;
 
+use crate::commands::calls::answer;
 use crate::commands::cluster::Cluster;
-use crate::commands::provider::cassette::{Cassette, RecordedCall};
-use crate::commands::provider::exchanges::{Exchange, Exchanges};
-use crate::commands::provider::{answer, source};
+use crate::commands::provider::source;
+use crate::commands::recordings::cassette::{Cassette, RecordedCall};
+use crate::commands::recordings::exchanges::{Exchange, Exchanges};
 
 /// Arguments of `provider replay`.
 #[derive(Debug, clap::Args)]

@@ -8,7 +8,7 @@ use cloudwit_host::wire::Wire;
 use cloudwit_host::{Host, HostOptions, Outside, Provider, http_client::HttpClients};
 use prometheus_client::registry::Registry;
 
-use crate::commands::provider::cassette::Cassette;
+use crate::commands::recordings::cassette::Cassette;
 use crate::config::file::{self, Common};
 use crate::config::mistakes::Mistakes;
 use crate::config::settings::ProviderFiles;

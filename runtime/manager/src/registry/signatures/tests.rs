@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::registry::keys::PrivateKey;
-use crate::registry::keys::tests::{OTHER_PUBLIC, PRIVATE, PUBLIC};
+use crate::registry::signatures::keys::PrivateKey;
+use crate::registry::signatures::keys::tests::{OTHER_PUBLIC, PRIVATE, PUBLIC};
 
 /// A component's manifest, signed by cosign 3.1.3 in both formats with a key that it made (`cosign.pub`).
 const MANIFEST: &[u8] = include_bytes!("../testdata/cosign-manifest.json");

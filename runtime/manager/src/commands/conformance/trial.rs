@@ -11,10 +11,10 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::commands::cluster::Cluster;
-use crate::commands::provider::cassette::{Cassette, RecordedTrial};
-use crate::commands::provider::conformance::faults::Faults;
-use crate::commands::provider::exchanges::Exchange;
+use crate::commands::conformance::faults::Faults;
 use crate::commands::provider::source;
+use crate::commands::recordings::cassette::{Cassette, RecordedTrial};
+use crate::commands::recordings::exchanges::Exchange;
 use crate::providers::swap::Source;
 
 /// Tries that an operation may need on a cloud that refuses requests now and then.

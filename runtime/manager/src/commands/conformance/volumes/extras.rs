@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cloudwit_model::volume::{CapacityQuery, NewSnapshot, NewVolume, Snapshot, Volume, VolumeFeature, VolumeSource};
 use cloudwit_model::{Cloud as _, VolumeCloud as _};
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::volumes::{FOREIGN, NAME, VolumeTrial, label};
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::volumes::{FOREIGN, NAME, VolumeTrial, label};
 
 /// Pages of a list that are followed.
 const MOST_PAGES: usize = 1000;

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::commands::provider::scrub::Scrub;
+use crate::commands::recordings::scrub::Scrub;
 
 /// A request and what came back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

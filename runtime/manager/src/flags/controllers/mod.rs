@@ -1,5 +1,10 @@
 //! Flags of the controllers.
 
+pub mod node_deletion;
+pub mod ssh_keys;
+pub mod tagging;
+pub mod volumes;
+
 use crate::flags::values::duration::GoDuration;
 use crate::flags::values::go::whole;
 

@@ -8,8 +8,8 @@ use cloudwit_model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::commands::provider::answer;
-use crate::commands::provider::function::Function;
+use crate::commands::calls::answer;
+use crate::commands::calls::function::Function;
 
 /// What they are called with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Serialize, Deserialize)]

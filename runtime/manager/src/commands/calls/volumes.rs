@@ -12,8 +12,8 @@ use cloudwit_model::{CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, V
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::commands::provider::answer;
-use crate::commands::provider::function::Function;
+use crate::commands::calls::answer;
+use crate::commands::calls::function::Function;
 
 /// What a function about volumes is called with.
 #[derive(Debug, Clone, Default, PartialEq, Eq, clap::Args, Serialize, Deserialize)]

@@ -99,12 +99,12 @@ pub mod tests {
     use super::*;
 
     /// Made with OpenSSL 3 for this test.
-    pub const PRIVATE: &str = include_str!("testdata/key.pem");
+    pub const PRIVATE: &str = include_str!("../testdata/key.pem");
     /// Its public half, and a signature of `message` by it, in base64, both by OpenSSL.
-    pub const PUBLIC: &str = include_str!("testdata/key.pub");
-    const SIGNATURE: &str = include_str!("testdata/signature.base64");
+    pub const PUBLIC: &str = include_str!("../testdata/key.pub");
+    const SIGNATURE: &str = include_str!("../testdata/signature.base64");
     /// Another one.
-    pub const OTHER_PUBLIC: &str = include_str!("testdata/other.pub");
+    pub const OTHER_PUBLIC: &str = include_str!("../testdata/other.pub");
 
     #[test]
     fn signature_of_openssl_is_verified_and_ours_too() {
@@ -123,7 +123,7 @@ pub mod tests {
         for (pem, says) in [
             ("", "BEGIN PUBLIC KEY"),
             (PRIVATE, "BEGIN PUBLIC KEY"),
-            (include_str!("testdata/rsa.pub"), "only ECDSA on P-256"),
+            (include_str!("../testdata/rsa.pub"), "only ECDSA on P-256"),
         ] {
             let error = PublicKey::from_pem(pem.as_bytes()).unwrap_err().to_string();
             assert!(error.contains(says), "{error}");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use cloudwit_host::wire::{Wire, WireRequest, WireResponse};
 use parking_lot::Mutex;
 
-use crate::commands::provider::exchanges::{Exchange, Exchanges};
+use crate::commands::recordings::exchanges::{Exchange, Exchanges};
 
 /// What happens to requests.
 #[derive(Default)]

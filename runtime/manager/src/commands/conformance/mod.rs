@@ -7,7 +7,7 @@
 //!   balancers      ensure, get, update-targets, delete: idempotent, found again, gone
 //!   routes         apply and list: idempotent, gone
 //!   small          clusters, DNS: what changes nothing
-//!   volumes        create, get, attach, detach, delete: idempotent, in order, gone; volume_extras: what counts beside them
+//!   volumes        create, get, attach, detach, delete: idempotent, in order, gone; extras: what counts beside them
 //!   tagging        tags of machines: set, taken off, idempotent
 //!   secrets        nothing that was written contains one
 //!   faults         the wire: fails on demand, else records or answers from a recording
@@ -24,7 +24,6 @@ mod secrets;
 mod small;
 mod tagging;
 mod trial;
-mod volume_extras;
 mod volumes;
 
 use std::path::{Path, PathBuf};
@@ -37,11 +36,11 @@ use reqwest::Url;
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::commands::provider::cassette::Cassette;
-use crate::commands::provider::conformance::report::Report;
-use crate::commands::provider::conformance::trial::Trial;
-use crate::commands::provider::objects;
+use crate::commands::calls::objects;
+use crate::commands::conformance::report::Report;
+use crate::commands::conformance::trial::Trial;
 use crate::commands::provider::source::{self, SourceArgs};
+use crate::commands::recordings::cassette::Cassette;
 
 /// Arguments of `provider conformance`.
 #[derive(Debug, clap::Args)]

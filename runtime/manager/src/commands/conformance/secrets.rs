@@ -1,7 +1,7 @@
 //! Secrets: nothing that a provider writes contains one.
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::Trial;
 
 /// Looks at all that was written in the trials before.
 pub fn run(trial: &Trial, report: &mut Report) {

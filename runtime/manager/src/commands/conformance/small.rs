@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 
 use cloudwit_model::{Cloud as _, CloudError, DnsScrubber as _, Failure, KnownClusters as _, Resolver};
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::Trial;
 
 /// Tries what the component exports.
 pub async fn run(trial: &Trial, report: &mut Report) {

@@ -1,7 +1,7 @@
 //! `info`: a provider describes itself and checks its configuration, whatever it is.
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::Trial;
 
 const PART: &str = "info";
 

@@ -6,9 +6,9 @@ use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Ser
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::commands::provider::small_function::SmallInput;
-use crate::commands::provider::volume_function::VolumeInput;
-use crate::commands::provider::{answer, objects};
+use crate::commands::calls::small::SmallInput;
+use crate::commands::calls::volumes::VolumeInput;
+use crate::commands::calls::{answer, objects};
 
 /// A function that a component can export, under its name in the contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize, Deserialize)]

@@ -1,5 +1,7 @@
 //! `volumes`: made once, found again, attached and detached in batches, gone.
 
+mod extras;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use cloudwit_host::Provider;
@@ -10,9 +12,8 @@ use cloudwit_model::volume::{
 use cloudwit_model::volume_cloud::Each;
 use cloudwit_model::{CloudError, Failure, NodeRef, VolumeCloud as _};
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::{Trial, repeated};
-use crate::commands::provider::conformance::volume_extras;
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::{Trial, repeated};
 
 const PART: &str = "volumes";
 
@@ -45,7 +46,7 @@ pub async fn run(trial: &Trial, report: &mut Report) {
         trial.attached(&made, report).await;
         trial.detached(&made, report).await;
     }
-    volume_extras::run(&trial, &made, report).await;
+    extras::run(&trial, &made, report).await;
     trial.deleted(&made, report).await;
     trial.interrupted(report).await;
 }

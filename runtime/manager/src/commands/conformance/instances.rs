@@ -2,8 +2,8 @@
 
 use cloudwit_model::{Cloud as _, CloudError, Evidence, Failure, NodeRef, Presence};
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::Trial;
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::Trial;
 
 const PART: &str = "instances";
 

@@ -11,8 +11,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::registry::keys::{PrivateKey, PublicKey};
 use crate::registry::reference::ContentDigest;
+use crate::registry::signatures::keys::{PrivateKey, PublicKey};
 
 /// Media type of a bundle, and of the artifact that has it.
 pub const BUNDLE: &str = "application/vnd.dev.sigstore.bundle.v0.3+json";

@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::commands::provider::exchanges::Exchange;
-use crate::commands::provider::function::{Function, FunctionCall};
-use crate::commands::provider::small_function::SmallInput;
-use crate::commands::provider::volume_function::VolumeInput;
+use crate::commands::calls::function::{Function, FunctionCall};
+use crate::commands::calls::small::SmallInput;
+use crate::commands::calls::volumes::VolumeInput;
+use crate::commands::recordings::exchanges::Exchange;
 
 /// Version of the format.
 const VERSION: u32 = 1;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use cloudwit_host::Provider;
 use cloudwit_model::{Balancer, Cloud as _, Failure, Ingress, Service, TargetUpdate};
 
-use crate::commands::provider::conformance::report::{Promise, Report};
-use crate::commands::provider::conformance::trial::{Trial, repeated};
+use crate::commands::conformance::report::{Promise, Report};
+use crate::commands::conformance::trial::{Trial, repeated};
 
 const PART: &str = "load-balancers";
 

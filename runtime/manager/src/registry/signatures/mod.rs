@@ -1,15 +1,17 @@
 //! Verdict on the signatures of a manifest, by keys. Pure.
 
+pub(crate) mod bundle;
+pub mod keys;
+pub(crate) mod simple_signing;
+
 use anyhow::bail;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use crate::registry::bundle;
-use crate::registry::keys::PublicKey;
 use crate::registry::manifest::shortened;
 use crate::registry::reference::ContentDigest;
-use crate::registry::simple_signing;
+use crate::registry::signatures::keys::PublicKey;
 
 /// Signatures of one manifest that are checked.
 pub const MOST: usize = 32;
