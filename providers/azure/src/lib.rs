@@ -1,4 +1,4 @@
-//! The provider for Microsoft Azure: instances and zones, load balancers, and routes.
+//! The provider for Microsoft Azure: instances and zones, load balancers, routes, and volumes.
 //!
 //! ```text
 //!   config/                 azure.json as upstream reads it, sovereign clouds' endpoints
@@ -7,7 +7,7 @@
 //!      |
 //!   arm/                    one call of the Resource Manager: token, JSON, pages, failures, long operations, resource ids
 //!      |
-//!   instances/   balancers/   routes/
+//!   instances/   balancers/   routes/   volumes/
 //!
 //!   location.rs             on a machine: the metadata service alone
 //! ```
@@ -24,6 +24,7 @@ pub mod config;
 mod instances;
 mod location;
 mod routes;
+mod volumes;
 
 use arm::Arm;
 use config::Config;
@@ -52,7 +53,7 @@ impl Provider for Azure {
         let description = Description::new("azure", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
         // Where to go follows from the configuration, so a wrong one asks for nothing.
         let Some(config) = config else { return description };
-        let methods = ["GET", "PUT", "DELETE"];
+        let methods = ["GET", "PUT", "PATCH", "DELETE"];
         description
             .http(HttpWish::for_url(
                 &config.resource_manager(),
@@ -61,7 +62,7 @@ impl Provider for Azure {
             ))
             .http(auth::wish(config))
             .secret(auth::secret(config))
-            .view(ClusterView::Nodes, "routes: whose address a next hop is", true)
+            .view(ClusterView::Nodes, "routes: whose address a next hop is; volumes: which Node a machine is", true)
     }
 
     fn validate(config: &Config, problems: &mut Problems) {
@@ -85,4 +86,6 @@ impl Provider for Azure {
     }
 }
 
-register_provider!(Azure: Instances, LoadBalancers, Routes, Location);
+register_provider!(
+    Azure: Instances, LoadBalancers, Routes, Volumes, VolumeExpansion, VolumeListing, VolumeSnapshots, VolumeModification, VolumeLabels, Location
+);

@@ -27,6 +27,12 @@ const CODES: Codes = Codes::new(&[
     ("TooManyRequests", Case::RateLimited),
     ("SubscriptionRequestsThrottled", Case::RateLimited),
     ("ReferencedResourceNotProvisioned", Case::Conflict),
+    // A zone or region has no room for a disk.
+    ("*AllocationFailed", Case::Exhausted),
+    ("Overconstrained*", Case::Exhausted),
+    ("SkuNotAvailable", Case::Exhausted),
+    // A disk that is to be attached belongs to another machine.
+    ("ConflictingUserInput", Case::FailedPrecondition),
     // It is in use still, or not any more a moment later.
     ("PublicIPAddressCannotBeDeleted", Case::Conflict),
     ("InUse*", Case::Conflict),

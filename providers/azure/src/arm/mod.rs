@@ -17,6 +17,9 @@ pub use operation::{Begun, Operation};
 /// The API version of machines and scale sets.
 pub const COMPUTE: &str = "2025-04-01";
 
+/// The API version of disks and snapshots.
+pub const DISKS: &str = "2025-01-02";
+
 /// The API version of networks.
 pub const NETWORK: &str = "2025-05-01";
 
@@ -111,6 +114,36 @@ impl Arm {
             page.value.into_iter().try_for_each(&mut each)?;
             Ok(page.next_link)
         })
+    }
+
+    /// One page of a list: its items, and path and query of the next one. `target` is such a path with its query.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn page(&self, target: &str) -> Result<(Vec<Value>, Option<String>), Failure> {
+        let page: Page = self.send(|http| http.get(target))?.json()?;
+        Ok((page.value, page.next_link.map(|link| path_of(&link).to_owned())))
+    }
+
+    /// Changes a resource that has no ETag, such as a disk: what begins is an operation, which may have ended already.
+    ///
+    /// # Errors
+    /// What the cloud says.
+    pub fn change(
+        &self,
+        method: &'static str,
+        path: &str,
+        version: &str,
+        body: Option<&Value>,
+    ) -> Result<Begun, Failure> {
+        let answer = self.send(|http| {
+            let request = http.request(method, path).query("api-version", version);
+            match body {
+                Some(body) => request.json(body),
+                None => request,
+            }
+        })?;
+        Ok(Begun::of(&answer))
     }
 
     /// Writes a whole resource: what begins is an operation, which may have ended already.

@@ -35,6 +35,11 @@ pub(super) fn is_stack(name: &str) -> bool {
 }
 
 impl Config {
+    /// Whether the cloud is Azure Stack.
+    pub fn is_stack(&self) -> bool {
+        given(&self.cloud).is_some_and(is_stack)
+    }
+
     pub(super) fn endpoints(&self) -> Option<&'static Endpoints> {
         let name = given(&self.cloud).unwrap_or_default().to_ascii_uppercase();
         match name.as_str() {

@@ -24,7 +24,7 @@ impl Azure {
     }
 
     /// All machines of a resource group, with those of its uniform scale sets.
-    pub(super) fn in_group(&self, group: &str) -> Result<Vec<Machine>, Failure> {
+    pub(crate) fn in_group(&self, group: &str) -> Result<Vec<Machine>, Failure> {
         let mut place = Place {
             group: group.into(),
             scale_set: None,

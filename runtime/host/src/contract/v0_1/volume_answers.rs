@@ -75,11 +75,8 @@ fn map(
 
 fn topology(screen: Screen<'_>, whose: fmt::Arguments<'_>, topology: types::Topology) -> Checked<Topology> {
     let what = format_args!("the topology of {whose}");
-    let segments = map(screen, what, topology.segments, &SEGMENTS)?;
-    match segments.iter().find(|(_, value)| value.is_empty()) {
-        Some((key, _)) => Err(InvalidResponse(format!("the value of {key:?} of {what} is empty"))),
-        None => Ok(Topology(segments)),
-    }
+    // A label of a Node may be empty, and so may be a place.
+    map(screen, what, topology.segments, &SEGMENTS).map(Topology)
 }
 
 /// The name of a CSI driver, as the API server checks it.

@@ -1,0 +1,289 @@
+//! A disk as the cloud describes it, and how disks are looked up: a few one by one, many in lists of their resource groups.
+
+pub(crate) mod ids;
+
+use std::collections::BTreeMap;
+
+use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::volumes::*;
+use serde_json::Value;
+
+use crate::Azure;
+use crate::arm::ids::folded;
+use crate::arm::{DISKS, ids as arm_ids};
+use crate::volumes::class::sku::Sku;
+use crate::volumes::class::tags::{CACHING, CREATED_BY, OURS, WRITE_ACCELERATOR};
+use crate::volumes::names::NodeNames;
+use crate::volumes::{GIB, ZONE_KEY};
+use ids::{DISK, is_id};
+
+/// Up to so many disks of one resource group are asked for one by one.
+const FEW: usize = 3;
+
+/// Zones of a region that disks with copies in several zones are said to be in, as upstream (`CreateVolume`): no region has more.
+const ZONES: [&str; 4] = ["1", "2", "3", "4"];
+
+/// Disks of this size or larger have no cache, in GiB (Microsoft, "Azure premium storage: design for high performance").
+const UNCACHED: u64 = 4_096;
+
+/// A disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Disk {
+    /// Its resource id.
+    pub id: String,
+    /// Region.
+    pub location: String,
+    /// Number of its zone; none for one in no zone, and for one with copies in several.
+    zone: Option<String>,
+    /// Name of its type, such as `Premium_LRS`.
+    pub sku: String,
+    /// Size in GiB.
+    pub gib: u64,
+    /// State of its last change, in small letters.
+    state: String,
+    /// Ids of the machines that it is attached to.
+    pub machines: Vec<String>,
+    /// By how many machines it can be used at once.
+    pub max_shares: u64,
+    /// Id of the snapshot or disk that it was made of; may be empty.
+    pub source: String,
+    /// Id of the encryption set; may be empty.
+    pub encryption_set: String,
+    /// Operations a second.
+    pub iops: Option<u64>,
+    /// Throughput in MB a second.
+    pub mbps: Option<u64>,
+    tags: BTreeMap<String, String>,
+}
+
+/// A text in an answer, empty where there is none.
+pub(crate) fn text<'v>(value: &'v Value, pointer: &str) -> &'v str {
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Tags of a resource.
+pub(crate) fn tags(value: &Value) -> BTreeMap<String, String> {
+    let tags = value.get("tags").and_then(Value::as_object).into_iter().flatten();
+    tags.filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+/// Whether upstream's driver, the in-tree plugin or this provider made what has these tags.
+pub(crate) fn is_of_kubernetes(tags: &BTreeMap<String, String>) -> bool {
+    tags.get(CREATED_BY).is_some_and(|by| by == OURS) || tags.keys().any(|key| key.starts_with("kubernetes.io-created-for-"))
+}
+
+/// The same region, in the form of topologies: `West Europe` is `westeurope`.
+pub(crate) fn region(location: &str) -> String {
+    location.to_ascii_lowercase().replace(' ', "")
+}
+
+impl Disk {
+    /// Of an answer, or of an item of a list.
+    pub(crate) fn read(value: &Value) -> Self {
+        let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64);
+        let others = value.get("managedByExtended").and_then(Value::as_array).into_iter().flatten();
+        let mut machines: Vec<String> = Vec::new();
+        for machine in others.filter_map(Value::as_str).chain(Some(text(value, "/managedBy"))) {
+            if !machine.is_empty() && !machines.iter().any(|known| known.eq_ignore_ascii_case(machine)) {
+                machines.push(machine.to_owned());
+            }
+        }
+        Self {
+            id: text(value, "/id").to_owned(),
+            location: region(text(value, "/location")),
+            zone: Some(text(value, "/zones/0")).filter(|zone| !zone.is_empty()).map(str::to_owned),
+            sku: text(value, "/sku/name").to_owned(),
+            gib: number("/properties/diskSizeGB").unwrap_or_default(),
+            state: text(value, "/properties/provisioningState").to_ascii_lowercase(),
+            machines,
+            max_shares: number("/properties/maxShares").unwrap_or(1),
+            source: text(value, "/properties/creationData/sourceResourceId").to_owned(),
+            encryption_set: text(value, "/properties/encryption/diskEncryptionSetId").to_owned(),
+            iops: number("/properties/diskIOPSReadWrite"),
+            mbps: number("/properties/diskMBpsReadWrite"),
+            tags: tags(value),
+        }
+    }
+
+    /// Its size.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.gib.saturating_mul(GIB)
+    }
+
+    /// Whether its last change failed, which for one that was never used is its creation.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.state == "failed"
+    }
+
+    /// Whether it is being deleted.
+    pub(crate) fn is_going(&self) -> bool {
+        self.state == "deleting"
+    }
+
+    /// Whether the cloud works on it.
+    pub(crate) fn is_changing(&self) -> bool {
+        !matches!(self.state.as_str(), "succeeded" | "failed" | "canceled")
+    }
+
+    /// Whether it was made for Kubernetes.
+    pub(crate) fn is_of_kubernetes(&self) -> bool {
+        is_of_kubernetes(&self.tags)
+    }
+
+    /// Whether it is attached to this machine.
+    pub(crate) fn is_at(&self, machine: &str) -> bool {
+        self.machines.iter().any(|one| one.eq_ignore_ascii_case(machine))
+    }
+
+    /// Whether it has copies in several zones.
+    pub(crate) fn is_in_many_zones(&self) -> bool {
+        self.sku.ends_with("_ZRS")
+    }
+
+    /// The zone as topologies name it, `westeurope-1`; empty for one in no zone.
+    pub(crate) fn zone(&self) -> String {
+        let zone = self.zone.as_ref().map(|zone| format!("{}-{zone}", self.location));
+        zone.unwrap_or_default()
+    }
+
+    /// The cache of the machine for it: what its class says, unless Azure has none for such disks.
+    pub(crate) fn caching(&self) -> &str {
+        let never = self.gib >= UNCACHED || self.max_shares > 1 || Sku::of(&self.sku).is_some_and(|sku| sku.has_own_speed);
+        match self.tags.get(CACHING) {
+            _ if never => "None",
+            Some(caching) => caching,
+            None => "ReadOnly",
+        }
+    }
+
+    /// Whether writes go through the accelerator of the machine.
+    pub(crate) fn is_accelerated(&self) -> bool {
+        self.tags.get(WRITE_ACCELERATOR).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// In the contract's words, under the id that it was asked for by.
+    pub(crate) fn volume(&self, id: &str, names: &NodeNames) -> Volume {
+        let zones: Vec<String> = match self.is_in_many_zones() {
+            // Machines in no zone take them too.
+            true => {
+                let named = ZONES.iter().map(|zone| format!("{}-{zone}", self.location));
+                named.chain(Some(String::new())).collect()
+            }
+            false => vec![self.zone()],
+        };
+        let source = self.source.clone();
+        let attachment = |machine: &String| Attachment {
+            node_id: names.of(machine),
+            read_only: false,
+        };
+        Volume {
+            topology: zones.into_iter().map(|zone| Topology::of(ZONE_KEY, zone)).collect(),
+            source: if is_id(&source, ids::SNAPSHOT) {
+                Some(VolumeSource::Snapshot(source))
+            } else {
+                Some(VolumeSource::Volume(source)).filter(|_| is_id(&self.source, DISK))
+            },
+            attachments: self.machines.iter().map(attachment).collect(),
+            ..Volume::new(id, self.bytes())
+        }
+    }
+}
+
+/// The failure for a disk that does not exist.
+pub(crate) fn no_disk(id: &str) -> Failure {
+    Failure::not_found(format!("there is no disk {id}"))
+}
+
+/// Disks by the ids that they were asked for by.
+#[derive(Debug, Default)]
+pub(crate) struct Disks(BTreeMap<String, Result<Option<Disk>, Failure>>);
+
+impl Disks {
+    /// The disk of an id; none where the cloud says so, and where it cannot have given the id out.
+    ///
+    /// # Errors
+    /// What the cloud said to it.
+    pub(crate) fn get(&self, id: &str) -> Result<Option<&Disk>, Failure> {
+        match self.0.get(id) {
+            None => Ok(None),
+            Some(Ok(found)) => Ok(found.as_ref()),
+            Some(Err(failure)) => Err(failure.clone()),
+        }
+    }
+
+    /// All that exist.
+    pub(crate) fn found(&self) -> impl Iterator<Item = &Disk> {
+        self.0.values().filter_map(|found| found.as_ref().ok()?.as_ref())
+    }
+}
+
+impl Azure {
+    /// The disks of these ids. A failure of one, or of one resource group, is its own.
+    ///
+    /// # Errors
+    /// What prevents every look-up.
+    pub(crate) fn disks<'i>(&self, ids: impl Iterator<Item = &'i str>) -> Result<Disks, Failure> {
+        let mut collections: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
+        for id in ids.filter(|id| is_id(id, DISK)) {
+            let of_group = collections.entry(ids::collection_of(id)).or_default();
+            of_group.insert(id, folded(id));
+        }
+        let mut disks = Disks::default();
+        for (collection, ids) in collections {
+            let mut listed: BTreeMap<String, Disk> = BTreeMap::new();
+            if ids.len() > FEW {
+                let read = self.arm.list(&collection, DISKS, &[], |value| {
+                    let disk = Disk::read(&value);
+                    listed.insert(folded(&disk.id), disk);
+                    Ok(())
+                });
+                match read {
+                    Err(failure) if failure.kind == FailureKind::Denied => {
+                        let denied = |id: &&str| ((*id).to_owned(), Err(failure.clone()));
+                        disks.0.extend(ids.keys().map(denied));
+                        continue;
+                    }
+                    Err(failure) if failure.is_shared() => return Err(failure),
+                    // What the list does not have is asked for by its id, since only that is a denial.
+                    _ => {}
+                }
+            }
+            for (id, folded) in ids {
+                let found = match listed.remove(&folded) {
+                    Some(disk) => Ok(Some(disk)),
+                    None => self.disk(id),
+                };
+                disks.0.insert(id.to_owned(), found);
+            }
+        }
+        Ok(disks)
+    }
+
+    /// The disk of this id; none where the cloud says so, and where it cannot have given the id out.
+    ///
+    /// # Errors
+    /// What it says.
+    pub(crate) fn disk(&self, id: &str) -> Result<Option<Disk>, Failure> {
+        if !is_id(id, DISK) {
+            return Ok(None);
+        }
+        Ok(self.arm.find(id, DISKS, &[])?.as_ref().map(Disk::read))
+    }
+
+    /// Path of a disk or snapshot of this name, in a resource group of the machines' subscription.
+    pub(crate) fn disk_path(&self, group: Option<&str>, kind: &str, name: &str) -> String {
+        let group = self.config.group(group.unwrap_or(&self.config.resource_group));
+        format!("{}/{name}", ids::collection(&group, kind))
+    }
+}
+
+/// The number of a zone in a name such as `westeurope-1`.
+pub(crate) fn zone_number(zone: &str) -> Option<&str> {
+    zone.rsplit_once('-').map(|(_, number)| number).filter(|number| !number.is_empty())
+}
+
+/// The last name of an id, for people.
+pub(crate) fn name(id: &str) -> &str {
+    arm_ids::name(id)
+}
