@@ -4,19 +4,20 @@ import copy
 import re
 
 from azure.access import CLIENT, FEDERATED, IDENTITY, SECRET, TENANT, Access
+from azure.disks import VERSIONS, Disks
 from azure.errors import missing, refused
 from azure.machines import LOCATION, SUBSCRIPTION, Machines
 from azure.network import KINDS, Network
 from azure.schema import MODELS, assure, check
 from azure.store import Store
-from frame import Answer, Cloud, page
+from frame import Answer, Cloud, Refused, page
 
 OLDEST = "2023-09-01"
 """Of versions for machines and networks."""
 NEWEST = "2026-12-31"
 SCALE_SET_NETWORK = re.compile(r"/virtualmachinescalesets/[^/]+/(networkinterfaces|publicipaddresses)$")
 NAMES = ["Microsoft.Compute", "Microsoft.Network", "networkInterfaces", "virtualMachines", "virtualMachineScaleSets", "routeTables", "publicIPAddresses",
-         "loadBalancers", "networkSecurityGroups"]
+         "loadBalancers", "networkSecurityGroups", "disks", "snapshots", "locations", "vmSizes"]
 """As they are documented: the cloud takes them in any case."""
 ROUTES = 400
 """Most routes of a table."""
@@ -27,6 +28,7 @@ class AzureCloud(Cloud):
         self.access, self.store = Access(), Store()
         self.machines = Machines(self.store)
         self.network = Network(self.store)
+        self.disks = Disks(self.store)
         self.groups = {"demo", "network"}
         self.page_size = 200
 
@@ -52,15 +54,19 @@ class AzureCloud(Cloud):
         path = request.path.rstrip("/")
         low = path.lower()
         of_set = "/virtualmachinescalesets/" in low and ("/networkinterfaces" in low or "/publicipaddresses" in low)
+        if self.disks.versions(path) and version not in VERSIONS:
+            raise refused(400, "NoRegisteredProviderFound", f"The api-version '{version}' is not supported for {path}.")
         if not re.fullmatch(r"\d{4}-\d\d-\d\d", version) or (not of_set and not OLDEST <= version <= NEWEST):
             raise refused(400, "NoRegisteredProviderFound", f"The api-version '{version}' is not supported for {path}.")
         if of_set and version not in ("2018-10-01", "2017-03-30") and not OLDEST <= version <= NEWEST:
             raise refused(400, "InvalidResourceType", f"The api-version '{version}' is not supported for {path}.")
-        if found := re.search(r"/operations/(operation-\d+)$", low):
+        if found := re.search(r"/(?:disk)?operations/(operation-\d+)$", low):
             return self.operation(found[1])
         if len(parts) % 2:
             if request.method != "GET":
                 raise refused(405, "MethodNotAllowed", f"{request.method} is not allowed on {path}")
+            if low.endswith(f"/microsoft.compute/locations/{LOCATION}/vmsizes"):
+                return Answer(value={"value": [assure("vmsizes", size) for size in self.disks.sizes()]})
             return self.listed(request, path)
         match request.method:
             case "GET":
@@ -69,6 +75,9 @@ class AzureCloud(Cloud):
                 return Answer(value=self.shown(found, request.query.get("$expand") == "instanceView"), headers=headers)
             case "PUT":
                 return self.put(request, path)
+            case "PATCH" if self.kind(path) == "disks":
+                there, operation = self.disks.patch(path, request.json())
+                return Answer(202, self.shown(there, False), self.disks.following(request, operation))
             case "DELETE":
                 return self.delete(request, path)
         raise refused(405, "MethodNotAllowed", f"{request.method} is not allowed on {path}")
@@ -125,6 +134,8 @@ class AzureCloud(Cloud):
 
     def put(self, request, path):
         kind = self.kind(path)
+        if kind in ("disks", "snapshots") or kind.endswith("virtualmachines"):
+            return self.put_compute(request, path, kind)
         if kind not in KINDS:
             raise refused(405, "MethodNotAllowed", f"PUT of {kind} is not for Cloudwit")
         body = request.json()
@@ -140,9 +151,26 @@ class AzureCloud(Cloud):
         there, operation, created = self.store.change(path, body, f"Microsoft.Network/{KINDS[kind]}")
         return Answer(201 if created else 200, self.shown(there, False), self.following(request, operation))
 
+    def put_compute(self, request, path, kind):
+        body = request.json()
+        check(kind, body)
+        if kind.endswith("virtualmachines"):
+            self.store.get(path)
+        self.store.conditions(path, request.headers)
+        if body.get("location", "").lower() != LOCATION:
+            raise refused(400, "LocationRequired", "The location property is required for this definition.")
+        if kind.endswith("virtualmachines"):
+            there, operation = self.disks.put_machine(path, kind, body)
+            return Answer(200, self.shown(there, False), self.disks.following(request, operation))
+        there, operation = self.disks.put(path, kind, body)
+        return Answer(202, self.shown(there, False), self.disks.following(request, operation))
+
     def delete(self, request, path):
         if path.lower() not in self.store.all:
             return Answer(204)
+        if self.kind(path) in ("disks", "snapshots"):
+            self.store.conditions(path, request.headers)
+            return Answer(202, headers=self.disks.following(request, self.disks.delete(path)))
         self.store.conditions(path, request.headers)
         self.network.check_deletion(path)
         operation = self.store.remove(path)
@@ -175,6 +203,8 @@ class AzureCloud(Cloud):
         operation = self.store.operations.get(name)
         if operation is None:
             raise missing(f"/s/x/r/x/p/operations/{name}")
+        if isinstance(operation.error, Refused):
+            return Answer(value={"status": "Failed", "error": operation.error.answer.value["error"]})
         if operation.error is not None:
             return Answer(value={"status": "Failed", "error": {"code": "InternalServerError", "message": str(operation.error)}})
         if operation.done:
@@ -215,6 +245,13 @@ class AzureCloud(Cloud):
 
     def do_delete(self, path):
         self.store.all.pop(path.lower(), None)
+        self.disks.let_go(path)
+
+    def do_disks(self, **settings):
+        """Sets `most` (data disks of each machine), `full` (zones, found so `at_once` or later), `limit` (of disks), `percent` (of new snapshots), `failing` (codes by verb) or `offline_only`."""
+        for name, value in settings.items():
+            assert hasattr(self.disks, name), name
+            setattr(self.disks, name, value)
 
     def do_resources(self, kind):
         """All of a kind, by path."""

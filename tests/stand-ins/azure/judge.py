@@ -6,9 +6,14 @@ import time
 import urllib.parse
 import urllib.request
 
+from azure.core import MatchConditions
 from azure.core.credentials import AccessToken
 from azure.core.exceptions import HttpResponseError
 from azure.mgmt.compute import ComputeManagementClient
+from azure.mgmt.compute.models import (
+    CreationData, DataDisk, Disk, DiskProperties, DiskSku, DiskUpdate, DiskUpdateProperties, ManagedDiskParameters, Snapshot, SnapshotProperties, StorageProfile,
+    VirtualMachine, VirtualMachineProperties,
+)
 from azure.mgmt.network import NetworkManagementClient
 from azure.mgmt.network.models import NetworkSecurityGroup, PublicIPAddress, Route, RouteTable, SecurityRule, SubResource
 from azure.mgmt.network.models import (
@@ -142,6 +147,62 @@ def balancers(url, network):
     }
 
 
+def disks(url, compute):
+    """A disk from its creation over a machine and a snapshot to its end."""
+    plain, at_once = {"enforce_https": False, "polling_interval": 0}, {"enforce_https": False}
+    control(url, "operations_take", seconds=0.1)
+    control(url, "add_machine", name="holder")
+    control(url, "add_scale_set", name="holders")
+    control(url, "add_uniform", scale_set="holders", number=0, computer="holders000000", zone="1")
+
+    def make(name, size=4, zones=("1",), sku="Premium_LRS", **creation):
+        creation = CreationData(**({"create_option": "Empty"} | creation))
+        body = Disk(location="westeurope", zones=list(zones), sku=DiskSku(name=sku), properties=DiskProperties(creation_data=creation, disk_size_gb=size))
+        return compute.disks.begin_create_or_update("demo", name, body, **plain).result()
+
+    def hold(machine, *names, write=None):
+        items = [DataDisk(lun=lun, create_option="Attach", caching="None", managed_disk=ManagedDiskParameters(id=disk.id)) for lun, disk in enumerate(names)]
+        body = VirtualMachine(location="westeurope", properties=VirtualMachineProperties(storage_profile=StorageProfile(data_disks=items)))
+        condition = {"etag": machine.etag, "match_condition": MatchConditions.IfNotModified}
+        return compute.virtual_machines.begin_create_or_update("demo", machine.name, body, **condition, **plain).result()
+
+    one, other, far = make("one"), make("other"), make("far", zones=("2",))
+    machine = compute.virtual_machines.get("demo", "holder", **at_once)
+    held = hold(machine, one)
+    stale, apart = refused(lambda: hold(machine, one, other)), refused(lambda: hold(held, one, far))
+    control(url, "disks", most=1)
+    full = refused(lambda: hold(held, one, other))
+    control(url, "disks", most=None)
+    grown = compute.disks.begin_update("demo", "one", DiskUpdate(properties=DiskUpdateProperties(disk_size_gb=8)), **plain).result()
+    shrunk = refused(lambda: compute.disks.begin_update("demo", "one", DiskUpdate(properties=DiskUpdateProperties(disk_size_gb=1)), **plain))
+    attached = compute.disks.get("demo", "one", **at_once)
+    in_use = refused(lambda: compute.disks.begin_delete("demo", "one", **plain))
+    vm = compute.virtual_machine_scale_set_vms.get("demo", "holders", "0", **at_once)
+    vm.storage_profile.data_disks = [DataDisk(lun=3, create_option="Attach", managed_disk=ManagedDiskParameters(id=other.id))]
+    body = {"location": "westeurope", "properties": {"storageProfile": {"dataDisks": [item.as_dict() for item in vm.storage_profile.data_disks]}}}
+    of_set = compute.virtual_machine_scale_set_vms.begin_update("demo", "holders", "0", body, etag=vm.etag, match_condition=MatchConditions.IfNotModified, **plain).result()
+    source = CreationData(create_option="Copy", source_resource_id=one.id)
+    body = Snapshot(location="westeurope", properties=SnapshotProperties(creation_data=source, incremental=True))
+    snapshot = compute.snapshots.begin_create_or_update("demo", "snap", body, **plain).result()
+    copy = make("copy", 8, create_option="Copy", source_resource_id=snapshot.id)
+    small = refused(lambda: make("small", 1, create_option="Copy", source_resource_id=snapshot.id))
+    unknown = refused(lambda: compute.disks.begin_create_or_update("demo", "odd", {"location": "westeurope", "properties": {"diskSizeInGB": 1}}, **plain))
+    control(url, "disks", full=["westeurope-3"])
+    no_room = refused(lambda: make("nowhere", zones=("3",)))
+    failed = compute.disks.get("demo", "nowhere", **at_once).provisioning_state
+    seen = [disk.name for disk in compute.disks.list_by_resource_group("demo", **at_once)]
+    hold(compute.virtual_machines.get("demo", "holder", **at_once))
+    compute.disks.begin_delete("demo", "one", **plain).result()
+    gone = refused(lambda: compute.disks.get("demo", "one", **at_once))
+    sizes = {size.name: size.max_data_disk_count for size in compute.virtual_machine_sizes.list("westeurope", **at_once)}
+    return {
+        "state": one.provisioning_state, "held": [disk.lun for disk in held.storage_profile.data_disks], "holder": attached.managed_by.rsplit("/", 1)[1],
+        "of_set": [disk.lun for disk in of_set.storage_profile.data_disks], "size": [grown.disk_size_gb, snapshot.disk_size_gb, copy.disk_size_gb],
+        "stale": stale, "apart": apart, "full": full, "shrunk": shrunk, "in_use": in_use, "small": small, "unknown": unknown, "no_room": no_room,
+        "failed": failed, "seen": seen, "gone": gone, "most": sizes["Standard_D2s_v3"],
+    }
+
+
 def shown(url, network):
     """What there is, as Microsoft's client reads it."""
     all = network.load_balancers.list("demo", enforce_https=False)
@@ -158,7 +219,7 @@ def main(url, what="all"):
     if what == "shown":
         print(json.dumps(shown(url, network)))
         return
-    seen = {"balancers": balancers(url, network), "machines": machines(url, compute, network), "routes": routes(url, network)}
+    seen = {"balancers": balancers(url, network), "machines": machines(url, compute, network), "routes": routes(url, network), "disks": disks(url, compute)}
     control(url, "revoke_tokens")
     seen["token"] = refused(lambda: compute.virtual_machines.get("demo", "judge-0", enforce_https=False))
     print(json.dumps(seen))

@@ -49,7 +49,7 @@ class Machines:
         ip = self.addresses(base, interface, ipv6, public)
         properties = {
             "vmId": str(uuid.uuid4()), "hardwareProfile": {"vmSize": "Standard_D2s_v3"}, "provisioningState": "Succeeded",
-            "osProfile": {"computerName": computer or name},
+            "osProfile": {"computerName": computer or name}, "storageProfile": {"dataDisks": []},
             "networkProfile": {"networkInterfaces": [{"id": interface, "properties": {"primary": True}}]},
             "instanceView": self.view("running", fault_domain),
         }
@@ -60,7 +60,12 @@ class Machines:
         machine = {"location": LOCATION, "type": "Microsoft.Compute/virtualMachines", "properties": properties}
         if zone:
             machine["zones"] = [zone]
-        return {"id": self.store.put(path, machine)["id"], "ip": ip}
+        return {"id": self.machine(path, machine), "ip": ip}
+
+    def machine(self, path, machine):
+        there = self.store.put(path, machine)
+        self.store.renew(there)
+        return there["id"]
 
     def scale_set(self, name, flexible=False, group="demo"):
         path = f"{self.group(group)}/providers/Microsoft.Compute/virtualMachineScaleSets/{name}"
@@ -78,10 +83,11 @@ class Machines:
             "type": "Microsoft.Compute/virtualMachineScaleSets/virtualMachines",
             "properties": {
                 "vmId": str(uuid.uuid4()), "provisioningState": "Succeeded", "osProfile": {"computerName": computer},
+                "storageProfile": {"dataDisks": []},
                 "networkProfile": {"networkInterfaces": [{"id": interface, "properties": {"primary": True}}]},
                 "instanceView": self.view("running", fault_domain),
             },
         }
         if zone:
             machine["zones"] = [zone]
-        return {"id": self.store.put(path, machine)["id"], "ip": ip}
+        return {"id": self.machine(path, machine), "ip": ip}

@@ -22,6 +22,10 @@ MODELS = {
     "virtualmachines": compute.VirtualMachine,
     "virtualmachinescalesets": compute.VirtualMachineScaleSet,
     "virtualmachinescalesets/virtualmachines": compute.VirtualMachineScaleSetVM,
+    "disks": compute.Disk,
+    "disks/update": compute.DiskUpdate,
+    "snapshots": compute.Snapshot,
+    "vmsizes": compute.VirtualMachineSize,
 }
 
 

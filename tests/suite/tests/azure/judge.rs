@@ -26,6 +26,14 @@ async fn microsofts_clients_find_azure_in_the_stand_in() {
         "gone": [404, "ResourceNotFound"],
     });
     assert_eq!(seen["balancers"], balancers);
+    let disks = json!({
+        "state": "Succeeded", "held": [0], "holder": "holder", "of_set": [3], "size": [8, 8, 8], "stale": [412, "PreconditionFailedEtagMismatch"],
+        "apart": [400, "BadRequest"], "full": [409, "OperationNotAllowed"], "shrunk": [409, "OperationNotAllowed"],
+        "in_use": [409, "OperationNotAllowed"], "small": [400, "InvalidParameter"], "unknown": [400, "InvalidRequestFormat"],
+        "no_room": [200, "ZonalAllocationFailed"], "failed": "Failed", "seen": ["copy", "far", "nowhere", "one", "other"],
+        "gone": [404, "ResourceNotFound"], "most": 4,
+    });
+    assert_eq!(seen["disks"], disks);
     assert_eq!(seen["token"], json!([401, "ExpiredAuthenticationToken"]));
     let calls = cloud.calls().await.unwrap();
     let by_microsoft = calls

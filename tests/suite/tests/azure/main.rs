@@ -4,6 +4,8 @@
 
 mod bad_days;
 mod calls;
+mod disk_failures;
+mod disks;
 mod judge;
 mod nodes;
 mod routes;

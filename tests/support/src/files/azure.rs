@@ -26,7 +26,7 @@ pub async fn azure_files(cloud: &StandIn, more: &Value, deployment: &Deployment)
     }
     let mut settings = format!(
         "grants:\n  cluster: {{nodes: true}}\n  http:\n    \
-         - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, DELETE], allowLoopback: true}}\n  secrets:\n"
+         - {{scheme: http, host: 127.0.0.1, port: {port}, methods: [GET, POST, PUT, PATCH, DELETE], allowLoopback: true}}\n  secrets:\n"
     );
     let sent = format!(", hosts: [\"127.0.0.1:{port}\"]");
     for (name, field, how, hosts) in [
