@@ -62,7 +62,11 @@ impl Provider for Azure {
             ))
             .http(auth::wish(config))
             .secret(auth::secret(config))
-            .view(ClusterView::Nodes, "routes: whose address a next hop is; volumes: which Node a machine is", true)
+            .view(
+                ClusterView::Nodes,
+                "routes: whose address a next hop is; volumes: which Node a machine is",
+                true,
+            )
     }
 
     fn validate(config: &Config, problems: &mut Problems) {

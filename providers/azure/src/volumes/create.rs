@@ -122,16 +122,32 @@ impl Wanted {
             format!("at least {least} GiB{}", most.unwrap_or_default()),
         );
         let sku = self.class.sku.name;
-        differs(!disk.sku.eq_ignore_ascii_case(sku), format!("its type is {}", disk.sku), sku.into());
+        differs(
+            !disk.sku.eq_ignore_ascii_case(sku),
+            format!("its type is {}", disk.sku),
+            sku.into(),
+        );
         let zone = disk.zone();
-        let named = |zone: &str| if zone.is_empty() { "no zone".to_owned() } else { zone.to_owned() };
+        let named = |zone: &str| {
+            if zone.is_empty() {
+                "no zone".to_owned()
+            } else {
+                zone.to_owned()
+            }
+        };
         let zones: Vec<String> = self.zones.iter().map(|zone| named(zone)).collect();
         differs(
             !self.anywhere && !self.zones.contains(&zone),
             format!("it is in {}", named(&zone)),
             zones.join(" or "),
         );
-        let made_of = |id: &str| if id.is_empty() { "nothing".to_owned() } else { id.to_owned() };
+        let made_of = |id: &str| {
+            if id.is_empty() {
+                "nothing".to_owned()
+            } else {
+                id.to_owned()
+            }
+        };
         differs(
             folded(&disk.source) != folded(self.source_id()),
             format!("it was made of {}", made_of(&disk.source)),
@@ -146,11 +162,17 @@ fn zones(new: &NewVolume, region: &str) -> Result<Vec<String>, Failure> {
     let start = format!("{region}-");
     let zone_of = |place: &Topology| {
         let zone = place.get(ZONE_KEY).or(place.get(USUAL_ZONE_KEY))?;
-        Some(if zone.starts_with(&start) { zone.to_owned() } else { String::new() })
+        Some(if zone.starts_with(&start) {
+            zone.to_owned()
+        } else {
+            String::new()
+        })
     };
     let allowed: Vec<String> = new.allowed.iter().filter_map(zone_of).collect();
     if allowed.is_empty() && !new.allowed.is_empty() {
-        return Err(Failure::invalid(format!("the places that are allowed have neither {ZONE_KEY} nor {USUAL_ZONE_KEY}")));
+        return Err(Failure::invalid(format!(
+            "the places that are allowed have neither {ZONE_KEY} nor {USUAL_ZONE_KEY}"
+        )));
     }
     let mut zones: Vec<String> = Vec::new();
     let preferred = new.preferred.iter().filter_map(zone_of);
@@ -196,8 +218,9 @@ impl Azure {
         let disk = match disk {
             Some(disk) => disk,
             None => {
-                self.make(&wanted, &path, &mut progress, &doing)?;
-                self.disk(&path)?.ok_or_else(|| progress.clone().pending(None, &doing))?
+                self.make_disk(&wanted, &path, &mut progress, &doing)?;
+                self.disk(&path)?
+                    .ok_or_else(|| progress.clone().pending(None, &doing))?
             }
         };
         let differences = wanted.differences(&disk);
@@ -230,7 +253,7 @@ impl Azure {
     ///
     /// # Errors
     /// `pending` while its operation runs; `exhausted` when none has room, and nothing of it is left; why it failed before.
-    fn make(&self, wanted: &Wanted, path: &str, progress: &mut Progress, doing: &str) -> Result<(), Failure> {
+    fn make_disk(&self, wanted: &Wanted, path: &str, progress: &mut Progress, doing: &str) -> Result<(), Failure> {
         if progress.gave_up {
             return Err(Failure::other(progress.why.clone()));
         }
@@ -243,7 +266,9 @@ impl Azure {
             }
             let zone = only.filter(|_| !wanted.class.sku.is_in_many_zones).unwrap_or(zone);
             progress.zone.clone_from(zone);
-            let body = wanted.class.body(gib, zone_number(zone), source.as_ref().map(|source| source.id.as_str()));
+            let body = wanted
+                .class
+                .body(gib, zone_number(zone), source.as_ref().map(|source| source.id.as_str()));
             match self.change_disk("PUT", path, Some(&body), (progress, doing)) {
                 Err(failure) if failure.kind == FailureKind::Exhausted => progress.failed(&failure),
                 made => return made,
@@ -268,7 +293,9 @@ impl Azure {
                 let missing = || Failure::not_found(format!("there is no snapshot {id}"));
                 let snapshot = self.snapshot(id)?.ok_or_else(missing)?;
                 if !snapshot.ready {
-                    return Err(Failure::failed_precondition(format!("the snapshot {id} is not ready yet")));
+                    return Err(Failure::failed_precondition(format!(
+                        "the snapshot {id} is not ready yet"
+                    )));
                 }
                 Ok(Some(Source {
                     id: id.clone(),
@@ -309,7 +336,11 @@ impl Azure {
 
 /// Whether a look at an operation failed, or it runs: what came of it is not known.
 fn is_of_the_look(failure: &Failure) -> bool {
-    failure.is_shared() || matches!(failure.kind, FailureKind::Pending(_) | FailureKind::Conflict | FailureKind::Aborted)
+    failure.is_shared()
+        || matches!(
+            failure.kind,
+            FailureKind::Pending(_) | FailureKind::Conflict | FailureKind::Aborted
+        )
 }
 
 #[cfg(test)]

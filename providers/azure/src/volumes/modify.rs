@@ -50,7 +50,11 @@ fn growth(disk: &Disk, size: SizeRange) -> Result<Option<u64>, Failure> {
 fn change(disk: &Disk, parameters: &[Pair]) -> Result<Option<Value>, Failure> {
     let given = Parameters::read(parameters);
     given.known(&MUTABLE)?;
-    let (sku, iops, mbps) = (given.sku()?, given.number("diskiopsreadwrite")?, given.number("diskmbpsreadwrite")?);
+    let (sku, iops, mbps) = (
+        given.sku()?,
+        given.number("diskiopsreadwrite")?,
+        given.number("diskmbpsreadwrite")?,
+    );
     let name = sku.map_or(disk.sku.as_str(), |sku| sku.name);
     if (iops.is_some() || mbps.is_some()) && !Sku::of(name).is_some_and(|sku| sku.has_own_speed) {
         let text = "the parameters DiskIOPSReadWrite and DiskMBpsReadWrite are for disks of the types UltraSSD_LRS and PremiumV2_LRS";
@@ -60,7 +64,10 @@ fn change(disk: &Disk, parameters: &[Pair]) -> Result<Option<Value>, Failure> {
     if !name.eq_ignore_ascii_case(&disk.sku) {
         body["sku"] = json!({ "name": name });
     }
-    for (field, wanted, now) in [("diskIOPSReadWrite", iops, disk.iops), ("diskMBpsReadWrite", mbps, disk.mbps)] {
+    for (field, wanted, now) in [
+        ("diskIOPSReadWrite", iops, disk.iops),
+        ("diskMBpsReadWrite", mbps, disk.mbps),
+    ] {
         if wanted.is_some() && wanted != now {
             body["properties"][field] = json!(wanted);
         }

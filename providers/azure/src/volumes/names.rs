@@ -44,7 +44,10 @@ impl Azure {
         if machines.is_empty() {
             return Ok(NodeNames::default());
         }
-        let by_id = self.cluster_machines().into_iter().map(|(node, id)| (folded(&id), node));
+        let by_id = self
+            .cluster_machines()
+            .into_iter()
+            .map(|(node, id)| (folded(&id), node));
         let mut names = NodeNames(by_id.collect());
         if !machines.iter().all(|machine| names.knows(machine)) {
             for machine in self.listed_machines()? {
@@ -60,7 +63,10 @@ impl Azure {
     ///
     /// # Errors
     /// What the cloud says to a list of its machines, where that is needed.
-    pub(crate) fn machine_ids<'n>(&self, nodes: impl Iterator<Item = &'n str>) -> Result<BTreeMap<&'n str, String>, Failure> {
+    pub(crate) fn machine_ids<'n>(
+        &self,
+        nodes: impl Iterator<Item = &'n str>,
+    ) -> Result<BTreeMap<&'n str, String>, Failure> {
         let known = self.cluster_machines();
         let mut ids = BTreeMap::new();
         let mut unknown = Vec::new();

@@ -73,8 +73,16 @@ impl Azure {
             });
             match read {
                 // The role is for resource groups alone, or Azure Stack has no such list.
-                Err(failure) if matches!(failure.kind, FailureKind::Denied | FailureKind::NotFound | FailureKind::Invalid) => {
-                    warn!("sizes of machines cannot be read, so {USUAL} disks are assumed for each: {}", failure.message());
+                Err(failure)
+                    if matches!(
+                        failure.kind,
+                        FailureKind::Denied | FailureKind::NotFound | FailureKind::Invalid
+                    ) =>
+                {
+                    warn!(
+                        "sizes of machines cannot be read, so {USUAL} disks are assumed for each: {}",
+                        failure.message()
+                    );
                 }
                 read => read?,
             }

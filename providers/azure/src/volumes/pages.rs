@@ -76,7 +76,14 @@ mod tests {
         let path = "/subscriptions/s/resourceGroups/g/providers/Microsoft.Compute/disks";
         let next = format!("{}?api-version=1&$skiptoken=a%3D", path.to_ascii_lowercase());
         assert_eq!(read_place(&format!("7 {next}"), path), Some((7, next)));
-        for foreign in ["", "7", "x /a?b", "0 /elsewhere?x", &format!("-1 {path}?x"), &format!("0 {path}?x y")] {
+        for foreign in [
+            "",
+            "7",
+            "x /a?b",
+            "0 /elsewhere?x",
+            &format!("-1 {path}?x"),
+            &format!("0 {path}?x y"),
+        ] {
             assert_eq!(read_place(foreign, path), None, "{foreign}");
         }
     }

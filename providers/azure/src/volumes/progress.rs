@@ -49,9 +49,7 @@ impl Progress {
 
     /// The end of the call while this operation runs, or something else does that is not known.
     pub(crate) fn pending(mut self, operation: Option<&Operation>, doing: &str) -> Failure {
-        self.operation = operation
-            .map(|operation| operation.link.clone())
-            .unwrap_or_default();
+        self.operation = operation.map(|operation| operation.link.clone()).unwrap_or_default();
         let after = operation.map_or(POLL, |operation| operation.after);
         Failure::pending(after, serde_json::to_string(&self).unwrap_or_default(), doing)
     }
@@ -59,7 +57,10 @@ impl Progress {
     /// The creation in the zone has failed.
     pub(crate) fn failed(&mut self, failure: &Failure) {
         let why = failure.message();
-        self.why = why.get(..why.floor_char_boundary(LONGEST_REASON)).unwrap_or(why).to_owned();
+        self.why = why
+            .get(..why.floor_char_boundary(LONGEST_REASON))
+            .unwrap_or(why)
+            .to_owned();
         self.operation.clear();
         match failure.kind {
             FailureKind::Exhausted => self.full.push(std::mem::take(&mut self.zone)),
@@ -71,7 +72,10 @@ impl Progress {
 /// Whether it is where an operation is looked at: a path of Azure's with the query that it was given with.
 fn is_operation(link: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/?&=%+~,$".contains(&byte);
-    link.starts_with("/subscriptions/") && link.contains("perations/") && !link.contains("..") && link.bytes().all(plain)
+    link.starts_with("/subscriptions/")
+        && link.contains("perations/")
+        && !link.contains("..")
+        && link.bytes().all(plain)
 }
 
 /// The failure as what its words say, where its code says little.
@@ -136,7 +140,9 @@ mod tests {
         };
         let pending = progress.clone().pending(Some(&operation), "creating");
         assert_eq!(pending.retry_after, Some(7_000));
-        let FailureKind::Pending(token) = pending.kind else { panic!() };
+        let FailureKind::Pending(token) = pending.kind else {
+            panic!()
+        };
         let mut read = Progress::read(Some(&token));
         assert_eq!(read.operation(), Some(operation.link.as_str()));
         read.failed(&Failure::exhausted("é".repeat(LONGEST_REASON)));

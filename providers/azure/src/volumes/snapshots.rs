@@ -55,8 +55,13 @@ impl DiskSnapshot {
         Self {
             id: text(value, "/id").to_owned(),
             source: text(value, "/properties/creationData/sourceResourceId").to_owned(),
-            gib: value.pointer("/properties/diskSizeGB").and_then(Value::as_u64).unwrap_or_default(),
-            created: parse_rfc3339(text(value, "/properties/timeCreated")).unwrap_or_default().saturating_mul(1_000),
+            gib: value
+                .pointer("/properties/diskSizeGB")
+                .and_then(Value::as_u64)
+                .unwrap_or_default(),
+            created: parse_rfc3339(text(value, "/properties/timeCreated"))
+                .unwrap_or_default()
+                .saturating_mul(1_000),
             ready: state == "succeeded" && percent.is_none_or(|percent| percent >= 100.0),
             state,
             tags: tags(value),
@@ -92,10 +97,14 @@ impl Wanted {
         given.known(&PARAMETERS)?;
         let group = given.get("resourcegroup");
         if let Some(group) = group.filter(|group| !is_group(group)) {
-            return Err(Failure::invalid(format!("parameter resourceGroup is \"{group}\", which is no name of a resource group")));
+            return Err(Failure::invalid(format!(
+                "parameter resourceGroup is \"{group}\", which is no name of a resource group"
+            )));
         }
         if let Some(other) = given.get("location").filter(|other| region(other) != location) {
-            return Err(Failure::invalid(format!("parameter location is \"{other}\"; snapshots are in the region of their disks, {location}")));
+            return Err(Failure::invalid(format!(
+                "parameter location is \"{other}\"; snapshots are in the region of their disks, {location}"
+            )));
         }
         // Azure Stack has whole ones only.
         let incremental = given.word("incremental", &["true", "false"])? != Some("false") && !is_stack;
@@ -106,9 +115,17 @@ impl Wanted {
             "properties": { "creationData": { "createOption": "Copy", "sourceResourceId": new.volume }, "incremental": incremental },
         });
         for (name, field, words) in [
-            ("networkaccesspolicy", "networkAccessPolicy", &["AllowAll", "DenyAll"][..]),
+            (
+                "networkaccesspolicy",
+                "networkAccessPolicy",
+                &["AllowAll", "DenyAll"][..],
+            ),
             ("publicnetworkaccess", "publicNetworkAccess", &["Enabled", "Disabled"]),
-            ("dataaccessauthmode", "dataAccessAuthMode", &["None", "AzureActiveDirectory"]),
+            (
+                "dataaccessauthmode",
+                "dataAccessAuthMode",
+                &["None", "AzureActiveDirectory"],
+            ),
         ] {
             if let Some(word) = given.word(name, words)? {
                 body["properties"][field] = json!(word);
@@ -134,7 +151,6 @@ impl Azure {
         let there = |snapshot: &DiskSnapshot| snapshot.state != "deleting";
         Ok(found.as_ref().map(DiskSnapshot::read).filter(there))
     }
-
 }
 
 impl VolumeSnapshots for Azure {
@@ -160,14 +176,18 @@ impl VolumeSnapshots for Azure {
             Some(snapshot) => snapshot,
             None => {
                 // Nothing to see yet: the operation says whether there will be.
-                passed?;
+                passed.clone()?;
                 disk.ok_or_else(|| no_disk(&new.volume))?;
                 self.change_disk("PUT", &path, Some(&wanted.body), (&Progress::default(), &doing))?;
-                self.snapshot(&path)?.ok_or_else(|| Progress::default().pending(None, &doing))?
+                self.snapshot(&path)?
+                    .ok_or_else(|| Progress::default().pending(None, &doing))?
             }
         };
         if !snapshot.source.eq_ignore_ascii_case(&new.volume) {
-            return Err(Failure::already_exists(format!("the snapshot {path} is there already, of {}", snapshot.source)));
+            return Err(Failure::already_exists(format!(
+                "the snapshot {path} is there already, of {}",
+                snapshot.source
+            )));
         }
         match snapshot.state.as_str() {
             "succeeded" => Ok(Snapshot {
@@ -178,7 +198,9 @@ impl VolumeSnapshots for Azure {
                 // Its name is in the way of another one.
                 match self.delete_snapshot(&path, None) {
                     Err(failure) if !matches!(failure.kind, FailureKind::Pending(_)) => Err(failure),
-                    _ => Err(passed.err().unwrap_or_else(|| Failure::other(format!("{doing}: it failed, and is made anew")))),
+                    _ => Err(passed
+                        .err()
+                        .unwrap_or_else(|| Failure::other(format!("{doing}: it failed, and is made anew")))),
                 }
             }
             _ => Err(passed.err().unwrap_or_else(|| progress.pending(None, &doing))),

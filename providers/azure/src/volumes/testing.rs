@@ -93,13 +93,23 @@ impl SmallCompute {
 
     /// What is there.
     pub fn get(&self, path: &str) -> Value {
-        self.state.borrow().resources.get(&folded(path)).cloned().unwrap_or_default()
+        self.state
+            .borrow()
+            .resources
+            .get(&folded(path))
+            .cloned()
+            .unwrap_or_default()
     }
 
     /// Changes what is there.
     pub fn edit(&self, path: &str, pointer: &str, value: Value) {
         let mut state = self.state.borrow_mut();
-        *state.resources.get_mut(&folded(path)).unwrap().pointer_mut(pointer).unwrap() = value;
+        *state
+            .resources
+            .get_mut(&folded(path))
+            .unwrap()
+            .pointer_mut(pointer)
+            .unwrap() = value;
     }
 
     /// A disk of two GiB in [`ZONE`] that is ready.
@@ -193,9 +203,10 @@ impl SmallState {
         }
         let there = self.resources.get(&folded(&path));
         match method {
-            "GET" if path.ends_with("/vmSizes") => {
-                FakeAnswer::json(200, &json!({ "value": [{ "name": "Standard_B1s", "maxDataDiskCount": 4 }] }))
-            }
+            "GET" if path.ends_with("/vmSizes") => FakeAnswer::json(
+                200,
+                &json!({ "value": [{ "name": "Standard_B1s", "maxDataDiskCount": 4 }] }),
+            ),
             "GET" if path.contains("perations/") => self.operation(),
             "GET" if path.split('/').count() % 2 == 0 => {
                 let start = format!("{}/", folded(&path));
@@ -206,7 +217,10 @@ impl SmallState {
                 || refuse(404, "ResourceNotFound", "in words"),
                 |found| FakeAnswer::json(200, found),
             ),
-            _ if request.header("if-match").is_some_and(|etag| there.is_some_and(|there| there["etag"] != etag)) => {
+            _ if request
+                .header("if-match")
+                .is_some_and(|etag| there.is_some_and(|there| there["etag"] != etag)) =>
+            {
                 refuse(412, "PreconditionFailed", "in words")
             }
             "DELETE" if there.is_none() => FakeAnswer::new(204, &[], ""),
@@ -223,16 +237,19 @@ impl SmallState {
         if !self.is_slow && self.error.is_none() {
             return FakeAnswer::json(200, &json!({}));
         }
-        let link = format!("{API}/subscriptions/s/providers/Microsoft.Compute/locations/westeurope/DiskOperations/1?api-version=2025-01-02&t=x");
+        let link = format!(
+            "{API}/subscriptions/s/providers/Microsoft.Compute/locations/westeurope/DiskOperations/1?api-version=2025-01-02&t=x"
+        );
         FakeAnswer::new(202, &[("Azure-AsyncOperation", &link), ("Retry-After", "1")], "{}")
     }
 
     fn operation(&self) -> FakeAnswer {
         match self.error {
             _ if self.is_slow => FakeAnswer::json(200, &json!({ "status": "InProgress" })),
-            Some((code, message)) => {
-                FakeAnswer::json(200, &json!({ "status": "Failed", "error": { "code": code, "message": message } }))
-            }
+            Some((code, message)) => FakeAnswer::json(
+                200,
+                &json!({ "status": "Failed", "error": { "code": code, "message": message } }),
+            ),
             None => FakeAnswer::json(200, &json!({ "status": "Succeeded" })),
         }
     }
@@ -270,7 +287,10 @@ impl SmallState {
     }
 
     fn write_machine(&mut self, id: &str, body: &Value) {
-        let mut disks = body["properties"]["storageProfile"]["dataDisks"].as_array().unwrap().clone();
+        let mut disks = body["properties"]["storageProfile"]["dataDisks"]
+            .as_array()
+            .unwrap()
+            .clone();
         disks.retain(|disk| disk["toBeDetached"] != json!(true));
         let held: Vec<String> = disks
             .iter()

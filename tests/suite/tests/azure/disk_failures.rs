@@ -21,7 +21,9 @@ async fn full_zones_and_machines_of_azure_have_others_chosen() {
     let mut client = driver.client().await;
     // That a zone is full is known at once, or when the operation has ended, which leaves a disk that failed.
     for at_once in [true, false] {
-        driver.does("disks", json!({ "full": [ZONE], "at_once": at_once })).await;
+        driver
+            .does("disks", json!({ "full": [ZONE], "at_once": at_once }))
+            .await;
         driver.does("operations_take", json!({ "seconds": 0.2 })).await;
         let full = client.create_volume(wanted("pvc-1")).await.unwrap_err();
         assert_eq!(full.code(), Code::ResourceExhausted, "{at_once}: {full:?}");
@@ -57,7 +59,11 @@ async fn full_zones_and_machines_of_azure_have_others_chosen() {
         async move { client.controller_publish_volume(publish(id, "two")).await.map(drop) }
     });
     let outcomes = futures::future::join_all(both).await;
-    let codes: Vec<_> = outcomes.into_iter().filter_map(Result::err).map(|error| error.code()).collect();
+    let codes: Vec<_> = outcomes
+        .into_iter()
+        .filter_map(Result::err)
+        .map(|error| error.code())
+        .collect();
     assert_eq!(codes, [Code::ResourceExhausted]);
 }
 
@@ -100,10 +106,7 @@ async fn azure_lost_answers_make_no_second_disk_and_no_absence() {
         .does("delete", json!({ "path": format!("{COMPUTE}/virtualMachines/one") }))
         .await;
     client.controller_unpublish_volume(unpublish(&id, "one")).await.unwrap();
-    let missing = client
-        .controller_publish_volume(publish(&id, "one"))
-        .await
-        .unwrap_err();
+    let missing = client.controller_publish_volume(publish(&id, "one")).await.unwrap_err();
     assert_eq!(missing.code(), Code::NotFound, "{missing:?}");
     client.delete_volume(delete(&id)).await.unwrap();
     machine(&driver, "two").await;
@@ -123,8 +126,7 @@ async fn machine_that_others_change_is_read_again() {
     let mut client = driver.client().await;
     let id = made(&mut client, wanted("pvc-1")).await;
     let edited = json!({ "error": { "code": "PreconditionFailed", "message": "the machine was changed" } });
-    let fault =
-        json!([{ "method": "PUT", "path": "virtualMachines/one", "status": 412, "value": edited, "times": 2 }]);
+    let fault = json!([{ "method": "PUT", "path": "virtualMachines/one", "status": 412, "value": edited, "times": 2 }]);
     driver.cloud.faults(fault).await.unwrap();
     client.controller_publish_volume(publish(&id, "one")).await.unwrap();
     assert_eq!(driver.calls(WRITES).await, 3);
@@ -160,7 +162,11 @@ async fn failed_operations_of_azure_are_reported_and_begun_anew() {
     machine(&driver, "one").await;
     let mut client = driver.client().await;
     driver.does("operations_take", json!({ "seconds": 0.2 })).await;
-    let fails = async |verb: &str| driver.does("disks", json!({ "failing": { verb: "InternalExecutionError" } })).await;
+    let fails = async |verb: &str| {
+        driver
+            .does("disks", json!({ "failing": { verb: "InternalExecutionError" } }))
+            .await
+    };
     fails("create").await;
     let failed = client.create_volume(wanted("pvc-1")).await.unwrap_err();
     assert!(
@@ -171,10 +177,7 @@ async fn failed_operations_of_azure_are_reported_and_begun_anew() {
     let id = made(&mut client, wanted("pvc-1")).await;
     // The machine's list has the disk, and the machine does not.
     fails("attach").await;
-    let failed = client
-        .controller_publish_volume(publish(&id, "one"))
-        .await
-        .unwrap_err();
+    let failed = client.controller_publish_volume(publish(&id, "one")).await.unwrap_err();
     assert_eq!(failed.code(), Code::Aborted, "{failed:?}");
     client.controller_publish_volume(publish(&id, "one")).await.unwrap();
     assert_eq!(disk(&driver, &id).await["properties"]["diskState"], "Attached");

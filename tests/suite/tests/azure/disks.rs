@@ -122,10 +122,7 @@ async fn azure_disk_is_created_attached_grown_and_deleted() {
     let held = disk(&driver, &format!("{COMPUTE}/virtualMachines/one")).await;
     let data = &held["properties"]["storageProfile"]["dataDisks"][0];
     assert_eq!((&data["caching"], &data["lun"]), (&json!("None"), &json!(0)));
-    let elsewhere = client
-        .controller_publish_volume(publish(&id, "two"))
-        .await
-        .unwrap_err();
+    let elsewhere = client.controller_publish_volume(publish(&id, "two")).await.unwrap_err();
     assert_eq!(elsewhere.code(), Code::FailedPrecondition, "{elsewhere:?}");
     let grown = client.controller_expand_volume(grow(&id, 4 * GIB + 1)).await;
     let grown = grown.unwrap().into_inner();
@@ -175,7 +172,13 @@ async fn azure_disks_are_copied_by_snapshots_and_clones_and_listed() {
     driver
         .does("put", json!({ "path": snapshot.snapshot_id, "resource": ready }))
         .await;
-    let again = client.create_snapshot(new).await.unwrap().into_inner().snapshot.unwrap();
+    let again = client
+        .create_snapshot(new)
+        .await
+        .unwrap()
+        .into_inner()
+        .snapshot
+        .unwrap();
     assert!(again.ready_to_use);
     let from_snapshot = created(&mut client, restored.clone()).await;
     assert_eq!(from_snapshot.content_source, restored.volume_content_source);

@@ -17,7 +17,12 @@ use crate::volumes::disk::region;
 use sku::{STANDARD, STANDARD_SSD, Sku, ULTRA};
 
 /// Parameters that a VolumeAttributesClass may have too.
-pub(crate) const MUTABLE: [&str; 4] = ["skuname", "storageaccounttype", "diskiopsreadwrite", "diskmbpsreadwrite"];
+pub(crate) const MUTABLE: [&str; 4] = [
+    "skuname",
+    "storageaccounttype",
+    "diskiopsreadwrite",
+    "diskmbpsreadwrite",
+];
 
 /// All others that have an effect, here or in upstream's plugin on the machine.
 const PARAMETERS: [&str; 18] = [
@@ -42,7 +47,13 @@ const PARAMETERS: [&str; 18] = [
 ];
 
 /// Parameters of upstream that only its plugin on the machine reads, or that have no effect here.
-const ELSEWHERE: [&str; 5] = ["perfprofile", "useragent", "enableasyncattach", "zoned", "attachdiskinitialdelay"];
+const ELSEWHERE: [&str; 5] = [
+    "perfprofile",
+    "useragent",
+    "enableasyncattach",
+    "zoned",
+    "attachdiskinitialdelay",
+];
 
 /// How parameters begin that are settings of the device, for upstream's plugin.
 const DEVICE_SETTING: &str = "device-setting/";
@@ -62,7 +73,11 @@ impl Parameters {
     /// Reads those of a class.
     pub(crate) fn read(parameters: &[Pair]) -> Self {
         let given = parameters.iter().filter(|pair| !pair.value.is_empty());
-        Self(given.map(|pair| Pair::new(pair.key.to_ascii_lowercase(), &pair.value)).collect())
+        Self(
+            given
+                .map(|pair| Pair::new(pair.key.to_ascii_lowercase(), &pair.value))
+                .collect(),
+        )
     }
 
     /// Refuses those that are not known.
@@ -85,7 +100,9 @@ impl Parameters {
     pub(crate) fn number(&self, name: &str) -> Result<Option<u64>, Failure> {
         let Some(text) = self.get(name) else { return Ok(None) };
         let number = text.parse::<u64>().ok().filter(|number| *number > 0);
-        number.map(Some).ok_or_else(|| wrong(name, text, "write a number above 0"))
+        number
+            .map(Some)
+            .ok_or_else(|| wrong(name, text, "write a number above 0"))
     }
 
     /// `true` or `false`.
@@ -131,7 +148,11 @@ impl Parameters {
         if let (Some(one), Some(other)) = (one, same)
             && one != other
         {
-            return Err(wrong("storageAccountType", other, &format!("and skuName is {one}; write one of them")));
+            return Err(wrong(
+                "storageAccountType",
+                other,
+                &format!("and skuName is {one}; write one of them"),
+            ));
         }
         Ok(one.or(same).and_then(Sku::of))
     }
@@ -175,7 +196,11 @@ impl Class {
     /// `invalid` with the parameter.
     pub(crate) fn read(new: &NewVolume, config: &Config) -> Result<Self, Failure> {
         Parameters::read(&new.mutable_parameters).known(&MUTABLE)?;
-        let is_mutable = |pair: &&Pair| new.mutable_parameters.iter().any(|other| other.key.eq_ignore_ascii_case(&pair.key));
+        let is_mutable = |pair: &&Pair| {
+            new.mutable_parameters
+                .iter()
+                .any(|other| other.key.eq_ignore_ascii_case(&pair.key))
+        };
         let fixed = new.parameters.iter().filter(|pair| !is_mutable(pair));
         let fixed = fixed.filter(|pair| !pair.key.to_ascii_lowercase().starts_with(DEVICE_SETTING));
         let all: Vec<Pair> = fixed.chain(&new.mutable_parameters).cloned().collect();
@@ -219,12 +244,16 @@ impl Class {
             return Err(wrong("resourceGroup", group, "which is no name of a resource group"));
         }
         match self.subscription.as_deref() {
-            Some(subscription) if !is_plain(subscription) => {
-                Err(wrong("subscriptionID", subscription, "which is no id of a subscription"))
-            }
-            Some(subscription) if self.group.is_none() => {
-                Err(wrong("subscriptionID", subscription, "and resourceGroup is missing, which it needs"))
-            }
+            Some(subscription) if !is_plain(subscription) => Err(wrong(
+                "subscriptionID",
+                subscription,
+                "which is no id of a subscription",
+            )),
+            Some(subscription) if self.group.is_none() => Err(wrong(
+                "subscriptionID",
+                subscription,
+                "and resourceGroup is missing, which it needs",
+            )),
             _ => Ok(()),
         }
     }
@@ -279,17 +308,27 @@ impl Class {
         let access = given.resource("diskaccessid")?;
         match (policy, access) {
             (Some("AllowPrivate"), None) => {
-                return Err(wrong("networkAccessPolicy", "AllowPrivate", "diskAccessID is missing, which it needs"));
+                return Err(wrong(
+                    "networkAccessPolicy",
+                    "AllowPrivate",
+                    "diskAccessID is missing, which it needs",
+                ));
             }
             (Some("AllowPrivate"), Some(access)) => self.properties.push(("diskAccessId", json!(access))),
             (_, Some(access)) => {
-                return Err(wrong("diskAccessID", &access, "it needs networkAccessPolicy AllowPrivate"));
+                return Err(wrong(
+                    "diskAccessID",
+                    &access,
+                    "it needs networkAccessPolicy AllowPrivate",
+                ));
             }
             (_, None) => {}
         }
         if !config.is_stack() {
-            self.properties.push(("networkAccessPolicy", json!(policy.unwrap_or("DenyAll"))));
-            self.properties.push(("publicNetworkAccess", json!(public.unwrap_or("Disabled"))));
+            self.properties
+                .push(("networkAccessPolicy", json!(policy.unwrap_or("DenyAll"))));
+            self.properties
+                .push(("publicNetworkAccess", json!(public.unwrap_or("Disabled"))));
         }
         Ok(())
     }
@@ -306,7 +345,11 @@ impl Class {
                 self.properties.push(("encryption", encryption));
                 Ok(())
             }
-            (None, Some(kind)) => Err(wrong("diskEncryptionType", kind, "diskEncryptionSetID is missing, which it needs")),
+            (None, Some(kind)) => Err(wrong(
+                "diskEncryptionType",
+                kind,
+                "diskEncryptionSetID is missing, which it needs",
+            )),
             (None, None) => Ok(()),
         }
     }
@@ -326,7 +369,9 @@ impl Class {
         let mut properties = json!({ "creationData": creation, "diskSizeGB": gib });
         let (iops, mbps) = self.speed(gib);
         let speed = [("diskIOPSReadWrite", iops), ("diskMBpsReadWrite", mbps)];
-        let speed = speed.into_iter().filter_map(|(name, value)| Some((name, json!(value?))));
+        let speed = speed
+            .into_iter()
+            .filter_map(|(name, value)| Some((name, json!(value?))));
         for (name, value) in self.properties.iter().cloned().chain(speed) {
             properties[name] = value;
         }

@@ -34,7 +34,10 @@ const TEMPLATES: [(&str, &str); 3] = [
 /// Whose it is: for which objects it is made, under upstream's keys.
 pub(crate) fn of_objects(about: &[Pair]) -> BTreeMap<String, String> {
     let mut tags = BTreeMap::from([(CREATED_BY.to_owned(), OURS.to_owned())]);
-    for tag in about.iter().filter(|tag| tag.key.starts_with("kubernetes.io/created-for/")) {
+    for tag in about
+        .iter()
+        .filter(|tag| tag.key.starts_with("kubernetes.io/created-for/"))
+    {
         let key = tag.key.replace("/volumesnapshot/", "/snapshot/").replace('/', "-");
         let end = tag.value.floor_char_boundary(LONGEST_VALUE);
         tags.insert(key, tag.value.get(..end).unwrap_or_default().to_owned());
@@ -71,7 +74,9 @@ pub(crate) fn with_class(
         all.insert(key.to_owned(), value);
     }
     if all.len() > MOST {
-        return Err(Failure::invalid(format!("parameter tags: there would be more than {MOST} tags")));
+        return Err(Failure::invalid(format!(
+            "parameter tags: there would be more than {MOST} tags"
+        )));
     }
     Ok(all)
 }
@@ -87,7 +92,12 @@ mod tests {
             Pair::new("kubernetes.io/created-for/volumesnapshot/name", "n".repeat(300)),
             Pair::new("cluster", "blue"),
         ];
-        let tags = with_class(&about, Some("team = shop;of=${pvc.metadata.name}-${pv.metadata.name}"), Some(";")).unwrap();
+        let tags = with_class(
+            &about,
+            Some("team = shop;of=${pvc.metadata.name}-${pv.metadata.name}"),
+            Some(";"),
+        )
+        .unwrap();
         assert_eq!(tags[CREATED_BY], OURS);
         assert_eq!(tags["kubernetes.io-created-for-pvc-name"], "data");
         assert_eq!(tags["kubernetes.io-created-for-snapshot-name"].len(), LONGEST_VALUE);
@@ -97,10 +107,16 @@ mod tests {
 
     #[test]
     fn what_is_no_tag_is_named() {
-        let many = (0..60).map(|number| format!("k{number}=v")).collect::<Vec<_>>().join(",");
+        let many = (0..60)
+            .map(|number| format!("k{number}=v"))
+            .collect::<Vec<_>>()
+            .join(",");
         for tags in ["team", "=x", "a/b=c", &format!("a={}", "v".repeat(257)), &many] {
             let refused = with_class(&[], Some(tags), None).unwrap_err();
-            assert!(refused.kind == FailureKind::Invalid && refused.message.contains("tags"), "{refused:?}");
+            assert!(
+                refused.kind == FailureKind::Invalid && refused.message.contains("tags"),
+                "{refused:?}"
+            );
         }
     }
 }

@@ -2,12 +2,11 @@ use super::*;
 use crate::volumes::testing::wanted;
 
 fn config() -> Config {
-    Config {
-        subscription_id: "s".into(),
-        resource_group: "group".into(),
-        location: "West Europe".into(),
-        ..Config::default()
-    }
+    let mut config = Config::default();
+    config.subscription_id = "s".into();
+    config.resource_group = "group".into();
+    config.location = "West Europe".into();
+    config
 }
 
 fn read(parameters: &[(&str, &str)], mutable: &[(&str, &str)]) -> Result<Class, Failure> {
@@ -33,10 +32,8 @@ fn defaults_are_upstreams() {
             },
         })
     );
-    let stack = Config {
-        cloud: Some("AzureStackCloud".into()),
-        ..config()
-    };
+    let mut stack = config();
+    stack.cloud = Some("AzureStackCloud".into());
     let body = Class::read(&wanted("pvc-1"), &stack).unwrap().body(8, None, None);
     assert_eq!(body["sku"]["name"], "Standard_LRS");
     assert_eq!(body["properties"].as_object().unwrap().len(), 2, "{body}");
@@ -71,7 +68,10 @@ fn parameters_are_upstreams_in_any_case() {
         &[("diskMBpsReadWrite", "300")],
     )
     .unwrap();
-    assert_eq!((class.group.as_deref(), class.subscription.as_deref()), (Some("disks"), Some("other")));
+    assert_eq!(
+        (class.group.as_deref(), class.subscription.as_deref()),
+        (Some("disks"), Some("other"))
+    );
     assert_eq!(class.context.len(), 19);
     let body = class.body(64, None, Some("/id"));
     assert_eq!(body["location"], "northeurope");
@@ -90,7 +90,12 @@ fn parameters_are_upstreams_in_any_case() {
 #[test]
 fn speed_of_ultra_disks_grows_with_their_size_as_upstreams() {
     let ultra = read(&[("skuName", "UltraSSD_LRS")], &[]).unwrap();
-    for (gib, expected) in [(4, (500, 100)), (1_024, (1_024, 100)), (51_200, (51_200, 200)), (65_536, (65_536, 256))] {
+    for (gib, expected) in [
+        (4, (500, 100)),
+        (1_024, (1_024, 100)),
+        (51_200, (51_200, 200)),
+        (65_536, (65_536, 256)),
+    ] {
         assert_eq!(ultra.speed(gib), (Some(expected.0), Some(expected.1)), "{gib}");
     }
     let half = read(&[("skuName", "UltraSSD_LRS"), ("diskIOPSReadWrite", "9000")], &[]).unwrap();
@@ -124,8 +129,12 @@ fn wrong_parameter_is_named() {
     ] {
         let refused = read(parameters, &[]).unwrap_err();
         let name = parameters[0].0.to_ascii_lowercase();
-        let named = refused.message.to_ascii_lowercase().contains(&name) || refused.message.contains("storageAccountType");
-        assert!(refused.kind == FailureKind::Invalid && named, "{parameters:?}: {refused:?}");
+        let named =
+            refused.message.to_ascii_lowercase().contains(&name) || refused.message.contains("storageAccountType");
+        assert!(
+            refused.kind == FailureKind::Invalid && named,
+            "{parameters:?}: {refused:?}"
+        );
     }
     let refused = read(&[], &[("cachingMode", "None")]).unwrap_err();
     assert!(refused.message.contains("cachingmode"), "{refused:?}");

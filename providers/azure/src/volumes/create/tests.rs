@@ -28,7 +28,10 @@ fn disk_is_made_once_and_its_operation_is_waited_for() {
     let made = create(&cloud, &wanted("pvc-1"), Some(&begun)).unwrap();
     assert_eq!((made.id.as_str(), made.size), (disk_id("pvc-1").as_str(), 2 * GIB));
     assert_eq!(made.topology[0].get(ZONE_KEY), Some(ZONE));
-    assert_eq!(create(&cloud, &wanted("pvc-1"), None).map(|again| again.id), Ok(made.id));
+    assert_eq!(
+        create(&cloud, &wanted("pvc-1"), None).map(|again| again.id),
+        Ok(made.id)
+    );
     assert_eq!(cloud.changes(), [format!("PUT {}", disk_id("pvc-1"))]);
     assert_eq!(cloud.get(&disk_id("pvc-1"))["zones"], json!(["1"]));
 }
@@ -83,7 +86,11 @@ fn full_zone_is_left_for_the_next_and_what_failed_is_deleted() {
     cloud.edit(&disk_id("pvc-1"), "/properties/provisioningState", json!("Failed"));
     let deleting = token(create(&cloud, &new, Some(&begun)));
     assert_eq!(cloud.changes()[1..], [format!("DELETE {}", disk_id("pvc-1"))]);
-    cloud.state.borrow_mut().resources.remove(&disk_id("pvc-1").to_ascii_lowercase());
+    cloud
+        .state
+        .borrow_mut()
+        .resources
+        .remove(&disk_id("pvc-1").to_ascii_lowercase());
     cloud.state.borrow_mut().error = None;
     let made = create(&cloud, &new, Some(&deleting)).unwrap();
     assert_eq!(made.topology[0].get(ZONE_KEY), Some("westeurope-2"));
@@ -95,7 +102,10 @@ fn exhausted_says_that_nothing_is_left() {
     let new = in_zones("pvc-1", &["westeurope-1", "westeurope-2"]);
     cloud.state.borrow_mut().refusals = vec![("PUT", 409, "SkuNotAvailable", "not there")];
     let full = create(&cloud, &new, None).unwrap_err();
-    assert!(full.kind == FailureKind::Exhausted && full.message.contains("not there"), "{full:?}");
+    assert!(
+        full.kind == FailureKind::Exhausted && full.message.contains("not there"),
+        "{full:?}"
+    );
     assert_eq!(cloud.changes().len(), 2);
     cloud.state.borrow_mut().refusals = vec![("PUT", 409, "OperationNotAllowed", "it exceeds the quota of disks")];
     assert_eq!(kind(create(&cloud, &new, None)), FailureKind::Exhausted);
@@ -108,7 +118,10 @@ fn creation_that_failed_is_reported_and_begun_anew() {
     cloud.edit(&disk_id("pvc-1"), "/properties/provisioningState", json!("Failed"));
     // The deletion is done at once.
     let failed = create(&cloud, &wanted("pvc-1"), None).unwrap_err();
-    assert!(failed.kind == FailureKind::Other && failed.message.contains("failed"), "{failed:?}");
+    assert!(
+        failed.kind == FailureKind::Other && failed.message.contains("failed"),
+        "{failed:?}"
+    );
     create(&cloud, &wanted("pvc-1"), None).unwrap();
     // One that Kubernetes did not make, or that is in use, is not touched.
     for (pointer, value) in [("/tags", json!({})), ("/managedBy", json!(machine_id("one")))] {
@@ -135,14 +148,20 @@ fn places_without_zone_are_places() {
         allowed: Vec::new(),
         ..wanted("pvc-2")
     };
-    assert_eq!(create(&cloud, &anywhere, None).unwrap().topology[0].get(ZONE_KEY), Some(""));
+    assert_eq!(
+        create(&cloud, &anywhere, None).unwrap().topology[0].get(ZONE_KEY),
+        Some("")
+    );
     let copies = NewVolume {
         parameters: vec![Pair::new("skuName", "Premium_ZRS")],
         ..in_zones("pvc-3", &["westeurope-2"])
     };
     let zones = create(&cloud, &copies, None).unwrap().topology;
     let zones: Vec<_> = zones.iter().map(|place| place.get(ZONE_KEY).unwrap()).collect();
-    assert_eq!(zones, ["westeurope-1", "westeurope-2", "westeurope-3", "westeurope-4", ""]);
+    assert_eq!(
+        zones,
+        ["westeurope-1", "westeurope-2", "westeurope-3", "westeurope-4", ""]
+    );
     let elsewhere = NewVolume {
         allowed: vec![Topology::of("rack", "7")],
         ..wanted("pvc-4")
@@ -152,7 +171,10 @@ fn places_without_zone_are_places() {
         allowed: vec![Topology::of("topology.kubernetes.io/zone", "westeurope-3")],
         ..wanted("pvc-5")
     };
-    assert_eq!(create(&cloud, &usual, None).unwrap().topology[0].get(ZONE_KEY), Some("westeurope-3"));
+    assert_eq!(
+        create(&cloud, &usual, None).unwrap().topology[0].get(ZONE_KEY),
+        Some("westeurope-3")
+    );
 }
 
 #[test]
@@ -172,7 +194,10 @@ fn copy_of_a_disk_is_in_its_zone_and_at_least_as_large() {
         ..in_zones("pvc-2", &["westeurope-2"])
     };
     let refused = create(&cloud, &apart, None).unwrap_err();
-    assert!(refused.kind == FailureKind::Exhausted && refused.message.contains(ZONE), "{refused:?}");
+    assert!(
+        refused.kind == FailureKind::Exhausted && refused.message.contains(ZONE),
+        "{refused:?}"
+    );
     let small = NewVolume {
         size: SizeRange {
             at_least: GIB,
@@ -239,7 +264,11 @@ fn deleting_twice_is_success_and_attached_disk_stays() {
     let begun = token(cloud.call().delete_volume(&disk, None));
     cloud.finish();
     assert_eq!(cloud.call().delete_volume(&disk, Some(&begun)), Ok(()));
-    for id in [disk.as_str(), "no id", "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/snapshots/d"] {
+    for id in [
+        disk.as_str(),
+        "no id",
+        "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/snapshots/d",
+    ] {
         assert_eq!(cloud.call().delete_volume(id, None), Ok(()), "{id}");
     }
     assert_eq!(cloud.changes(), [format!("DELETE {disk}")]);

@@ -14,7 +14,18 @@ const LONGEST_NAME: usize = 80;
 /// Whether Azure can have given out this id of a resource of Compute: `/subscriptions/S/resourceGroups/G/providers/Microsoft.Compute/KIND/N`.
 pub(crate) fn is_id(id: &str, kind: &str) -> bool {
     let parts: Vec<&str> = id.split('/').collect();
-    let ["", subscriptions, subscription, groups, group, providers, namespace, type_name, name] = parts.as_slice() else {
+    let [
+        "",
+        subscriptions,
+        subscription,
+        groups,
+        group,
+        providers,
+        namespace,
+        type_name,
+        name,
+    ] = parts.as_slice()
+    else {
         return false;
     };
     let words = [
@@ -38,7 +49,9 @@ pub(crate) fn collection(group: &str, kind: &str) -> String {
 /// The collection that a resource is in.
 pub(crate) fn collection_of(id: &str) -> String {
     let folded = folded(id);
-    folded.rsplit_once('/').map_or(String::new(), |(start, _)| start.to_owned())
+    folded
+        .rsplit_once('/')
+        .map_or(String::new(), |(start, _)| start.to_owned())
 }
 
 /// The resource group of an id: `/subscriptions/S/resourceGroups/G`.
@@ -77,7 +90,10 @@ mod tests {
     fn ids_are_upstreams_in_any_case() {
         assert!(is_id(ID, DISK) && is_id(&ID.to_ascii_uppercase(), DISK));
         assert!(!is_id(ID, SNAPSHOT));
-        assert_eq!(group_of(ID).as_deref(), Some("/subscriptions/0-a/resourceGroups/my_group(1)"));
+        assert_eq!(
+            group_of(ID).as_deref(),
+            Some("/subscriptions/0-a/resourceGroups/my_group(1)")
+        );
         assert_eq!(
             collection_of(&ID.to_ascii_uppercase()),
             "/subscriptions/0-a/resourcegroups/my_group(1)/providers/microsoft.compute/disks"

@@ -70,7 +70,8 @@ pub(crate) fn tags(value: &Value) -> BTreeMap<String, String> {
 
 /// Whether upstream's driver, the in-tree plugin or this provider made what has these tags.
 pub(crate) fn is_of_kubernetes(tags: &BTreeMap<String, String>) -> bool {
-    tags.get(CREATED_BY).is_some_and(|by| by == OURS) || tags.keys().any(|key| key.starts_with("kubernetes.io-created-for-"))
+    tags.get(CREATED_BY).is_some_and(|by| by == OURS)
+        || tags.keys().any(|key| key.starts_with("kubernetes.io-created-for-"))
 }
 
 /// The same region, in the form of topologies: `West Europe` is `westeurope`.
@@ -82,7 +83,11 @@ impl Disk {
     /// Of an answer, or of an item of a list.
     pub(crate) fn read(value: &Value) -> Self {
         let number = |pointer: &str| value.pointer(pointer).and_then(Value::as_u64);
-        let others = value.get("managedByExtended").and_then(Value::as_array).into_iter().flatten();
+        let others = value
+            .get("managedByExtended")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten();
         let mut machines: Vec<String> = Vec::new();
         for machine in others.filter_map(Value::as_str).chain(Some(text(value, "/managedBy"))) {
             if !machine.is_empty() && !machines.iter().any(|known| known.eq_ignore_ascii_case(machine)) {
@@ -92,7 +97,9 @@ impl Disk {
         Self {
             id: text(value, "/id").to_owned(),
             location: region(text(value, "/location")),
-            zone: Some(text(value, "/zones/0")).filter(|zone| !zone.is_empty()).map(str::to_owned),
+            zone: Some(text(value, "/zones/0"))
+                .filter(|zone| !zone.is_empty())
+                .map(str::to_owned),
             sku: text(value, "/sku/name").to_owned(),
             gib: number("/properties/diskSizeGB").unwrap_or_default(),
             state: text(value, "/properties/provisioningState").to_ascii_lowercase(),
@@ -149,7 +156,8 @@ impl Disk {
 
     /// The cache of the machine for it: what its class says, unless Azure has none for such disks.
     pub(crate) fn caching(&self) -> &str {
-        let never = self.gib >= UNCACHED || self.max_shares > 1 || Sku::of(&self.sku).is_some_and(|sku| sku.has_own_speed);
+        let never =
+            self.gib >= UNCACHED || self.max_shares > 1 || Sku::of(&self.sku).is_some_and(|sku| sku.has_own_speed);
         match self.tags.get(CACHING) {
             _ if never => "None",
             Some(caching) => caching,
@@ -159,7 +167,9 @@ impl Disk {
 
     /// Whether writes go through the accelerator of the machine.
     pub(crate) fn is_accelerated(&self) -> bool {
-        self.tags.get(WRITE_ACCELERATOR).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        self.tags
+            .get(WRITE_ACCELERATOR)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// In the contract's words, under the id that it was asked for by.
@@ -280,7 +290,9 @@ impl Azure {
 
 /// The number of a zone in a name such as `westeurope-1`.
 pub(crate) fn zone_number(zone: &str) -> Option<&str> {
-    zone.rsplit_once('-').map(|(_, number)| number).filter(|number| !number.is_empty())
+    zone.rsplit_once('-')
+        .map(|(_, number)| number)
+        .filter(|number| !number.is_empty())
 }
 
 /// The last name of an id, for people.

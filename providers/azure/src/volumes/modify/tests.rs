@@ -17,7 +17,10 @@ fn disk_grows_once_and_never_shrinks() {
     cloud.finish();
     let grown = cloud.call().expand_volume(&disk, range(4, None), Some(&begun)).unwrap();
     assert_eq!((grown.size, grown.on_node), (4 * GIB, true));
-    assert_eq!(cloud.call().expand_volume(&disk, range(3, None), None).unwrap().size, 4 * GIB);
+    assert_eq!(
+        cloud.call().expand_volume(&disk, range(3, None), None).unwrap().size,
+        4 * GIB
+    );
     assert_eq!(cloud.changes(), [format!("PATCH {disk}")]);
 }
 
@@ -25,16 +28,28 @@ fn disk_grows_once_and_never_shrinks() {
 fn growth_that_cannot_be_is_refused() {
     let cloud = SmallCompute::new();
     let disk = cloud.disk("d");
-    assert_eq!(kind(cloud.call().expand_volume(&disk, range(32_768, None), None)), FailureKind::OutOfRange);
+    assert_eq!(
+        kind(cloud.call().expand_volume(&disk, range(32_768, None), None)),
+        FailureKind::OutOfRange
+    );
     let odd = SizeRange {
         at_least: 3 * GIB + 1,
         at_most: Some(4 * GIB - 1),
     };
-    assert_eq!(kind(cloud.call().expand_volume(&disk, odd, None)), FailureKind::OutOfRange);
-    assert_eq!(kind(cloud.call().expand_volume("no id", range(3, None), None)), FailureKind::NotFound);
+    assert_eq!(
+        kind(cloud.call().expand_volume(&disk, odd, None)),
+        FailureKind::OutOfRange
+    );
+    assert_eq!(
+        kind(cloud.call().expand_volume("no id", range(3, None), None)),
+        FailureKind::NotFound
+    );
     let attached = "Cannot resize disk d while it is attached to running VM one.";
     cloud.state.borrow_mut().refusals = vec![("PATCH", 409, "OperationNotAllowed", attached)];
-    assert_eq!(kind(cloud.call().expand_volume(&disk, range(3, None), None)), FailureKind::FailedPrecondition);
+    assert_eq!(
+        kind(cloud.call().expand_volume(&disk, range(3, None), None)),
+        FailureKind::FailedPrecondition
+    );
 }
 
 #[test]
@@ -67,7 +82,11 @@ fn parameters_that_cannot_change_are_invalid() {
     ] {
         let refused = cloud.call().modify_volume(&disk, &[pair.clone()], None).unwrap_err();
         assert!(
-            refused.kind == FailureKind::Invalid && refused.message.to_ascii_lowercase().contains(&pair.key.to_ascii_lowercase()),
+            refused.kind == FailureKind::Invalid
+                && refused
+                    .message
+                    .to_ascii_lowercase()
+                    .contains(&pair.key.to_ascii_lowercase()),
             "{refused:?}"
         );
     }

@@ -48,7 +48,11 @@ fn step(disk: &Disk, machine: &DiskMachine) -> Result<Step, Failure> {
     }
     let zone = disk.zone();
     if !zone.is_empty() && zone != machine.zone {
-        let there = if machine.zone.is_empty() { "no zone" } else { &machine.zone };
+        let there = if machine.zone.is_empty() {
+            "no zone"
+        } else {
+            &machine.zone
+        };
         return Err(Failure::invalid(format!("{id} is in {zone}, and {to} in {there}")));
     }
     // Where the machine does not have it yet, or any more, its own operation goes on.
@@ -100,7 +104,9 @@ impl Azure {
             if let (Err(failure), Some(id)) = (&passed, id)
                 && is_about_one(failure)
             {
-                self.context.state().put(&format!("{ALONE}{}", folded(id)), &true, FOR_A_WHILE);
+                self.context
+                    .state()
+                    .put(&format!("{ALONE}{}", folded(id)), &true, FOR_A_WHILE);
             }
             let begin = || {
                 passed?;
@@ -144,7 +150,11 @@ impl Azure {
             self.context.state().get::<bool>(&key).is_some()
         };
         // Without the sizes the cloud itself says when a machine is full.
-        let sizes = if to_do > 0 { self.machine_sizes().unwrap_or_default() } else { BTreeMap::new() };
+        let sizes = if to_do > 0 {
+            self.machine_sizes().unwrap_or_default()
+        } else {
+            BTreeMap::new()
+        };
         let most = most_disks(&sizes, &machine.size).and_then(|most| usize::try_from(most).ok());
         let mut written = machine.clone();
         let mut planned = Vec::new();
@@ -162,8 +172,16 @@ impl Azure {
                     planned.push((outcomes.len(), *disk, lun));
                     Ok(attached(lun))
                 }
-                Ok(Step::Add) => match most.is_none_or(|most| written.count() < most).then(|| written.add(disk)).flatten() {
-                    None => Err(Failure::exhausted(format!("{} takes no further disk than its {}", machine.id, machine.count()))),
+                Ok(Step::Add) => match most
+                    .is_none_or(|most| written.count() < most)
+                    .then(|| written.add(disk))
+                    .flatten()
+                {
+                    None => Err(Failure::exhausted(format!(
+                        "{} takes no further disk than its {}",
+                        machine.id,
+                        machine.count()
+                    ))),
                     Some(lun) => {
                         planned.push((outcomes.len(), *disk, lun));
                         Ok(attached(lun))

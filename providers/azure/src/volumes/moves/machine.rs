@@ -58,7 +58,9 @@ impl DiskMachine {
             "" => text(value, "/sku/name"),
             size => size,
         };
-        let disks = value.pointer("/properties/storageProfile/dataDisks").and_then(Value::as_array);
+        let disks = value
+            .pointer("/properties/storageProfile/dataDisks")
+            .and_then(Value::as_array);
         Self {
             id: text(value, "/id").to_owned(),
             etag: text(value, "/etag").to_owned(),
@@ -142,10 +144,16 @@ mod tests {
     #[test]
     fn lowest_free_number_is_taken_and_others_stay() {
         let mut machine = machine();
-        assert_eq!((machine.zone.as_str(), machine.size.as_str(), machine.is_changing()), ("westeurope-2", "Standard_D4s_v3", true));
+        assert_eq!(
+            (machine.zone.as_str(), machine.size.as_str(), machine.is_changing()),
+            ("westeurope-2", "Standard_D4s_v3", true)
+        );
         assert_eq!(machine.disk("/disks/a").map(|disk| disk.lun), Some(0));
         assert!(machine.disk("/disks/B").is_some_and(|disk| disk.is_leaving));
-        assert_eq!((machine.add(&disk("/disks/c")), machine.add(&disk("/disks/d"))), (Some(1), Some(3)));
+        assert_eq!(
+            (machine.add(&disk("/disks/c")), machine.add(&disk("/disks/d"))),
+            (Some(1), Some(3))
+        );
         let disks = machine.body()["properties"]["storageProfile"]["dataDisks"].clone();
         assert_eq!(disks[0]["diskSizeGB"], 4);
         assert_eq!(

@@ -49,7 +49,9 @@ impl Azure {
         let mut looked: BTreeMap<String, Result<(), Failure>> = BTreeMap::new();
         let mut one = |(token, doing): (Option<&str>, String)| {
             let progress = Progress::read(token);
-            let Some(link) = progress.operation() else { return Ok(()) };
+            let Some(link) = progress.operation() else {
+                return Ok(());
+            };
             if let Some(known) = looked.get(link) {
                 return known.clone();
             }
@@ -74,10 +76,15 @@ impl Azure {
             return Err(Failure::other(format!("the cloud told no ETag of {}", machine.id)));
         }
         let body: Value = machine.body();
-        match self.arm.put(&machine.id, COMPUTE, &body, Only::IfUnchanged(&machine.etag)) {
+        match self
+            .arm
+            .put(&machine.id, COMPUTE, &body, Only::IfUnchanged(&machine.etag))
+        {
             Ok(Begun::Done) => Ok(()),
             Ok(Begun::Running(operation)) => Err(Progress::default().pending(Some(&operation), doing)),
-            Err(failure) if is_edited(&failure) => Err(waits(format!("{doing}: the machine was changed meanwhile; it is read again"))),
+            Err(failure) if is_edited(&failure) => Err(waits(format!(
+                "{doing}: the machine was changed meanwhile; it is read again"
+            ))),
             Err(failure) => Err(by_words(failure)),
         }
     }
@@ -85,7 +92,10 @@ impl Azure {
 
 /// Whether a write was refused since the machine is not as it was read.
 fn is_edited(failure: &Failure) -> bool {
-    failure.code.as_deref().is_some_and(|code| code.starts_with("PreconditionFailed"))
+    failure
+        .code
+        .as_deref()
+        .is_some_and(|code| code.starts_with("PreconditionFailed"))
 }
 
 #[cfg(test)]

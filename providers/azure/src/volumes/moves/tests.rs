@@ -51,7 +51,9 @@ fn disks_of_a_machine_are_one_write_and_one_operation() {
     let begun: Vec<String> = attach_all(&cloud, &ids, "one", None).into_iter().map(token).collect();
     assert!(begun.iter().all(|one| *one == begun[0]));
     let before = cloud.host.requests().len();
-    attach_all(&cloud, &ids, "one", Some(&begun[0])).into_iter().for_each(|one| drop(token(one)));
+    attach_all(&cloud, &ids, "one", Some(&begun[0]))
+        .into_iter()
+        .for_each(|one| drop(token(one)));
     let looks = cloud.host.requests().split_off(before);
     let looks = looks.iter().filter(|request| request.url.contains("DiskOperations"));
     assert_eq!(looks.count(), 1);
@@ -59,7 +61,10 @@ fn disks_of_a_machine_are_one_write_and_one_operation() {
     let attached = attach_all(&cloud, &ids, "one", Some(&begun[0]));
     assert_eq!(attached.iter().map(lun).collect::<Vec<_>>(), ["0", "1", "2"]);
     let hints = format!("{:?}", attached[1].as_ref().unwrap().devices);
-    assert!(hints.contains("/dev/disk/azure/scsi1/lun1") && hints.contains("data/by-lun/1"), "{hints}");
+    assert!(
+        hints.contains("/dev/disk/azure/scsi1/lun1") && hints.contains("data/by-lun/1"),
+        "{hints}"
+    );
     assert_eq!(cloud.changes(), [format!("PUT {}", machine_id("one"))]);
 
     cloud.state.borrow_mut().is_slow = true;
@@ -67,14 +72,19 @@ fn disks_of_a_machine_are_one_write_and_one_operation() {
     cloud.finish();
     assert_eq!(detach_all(&cloud, &ids[..2], "one", Some(&begun)), [Ok(()), Ok(())]);
     assert_eq!(cloud.changes().len(), 2);
-    assert_eq!(lun(&attach(&cloud, ids[1], "one", None)), "0", "the lowest number that is free");
+    assert_eq!(
+        lun(&attach(&cloud, ids[1], "one", None)),
+        "0",
+        "the lowest number that is free"
+    );
 }
 
 #[test]
 fn machines_are_found_by_names_of_nodes() {
     let cloud = SmallCompute::new();
     let disk = cloud.disk("d");
-    let uniform = "/subscriptions/s/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/7";
+    let uniform =
+        "/subscriptions/s/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/7";
     cloud.machine(uniform, "set000007");
     // The cluster says which machine it is.
     let node = ClusterNode {
@@ -84,14 +94,26 @@ fn machines_are_found_by_names_of_nodes() {
     };
     cloud.host.view(vec![node], Vec::new());
     attach(&cloud, &disk, "set000007", None).unwrap();
-    let found = cloud.call().get_volumes(&[disk.clone()]).unwrap().remove(0).unwrap().unwrap();
+    let found = cloud
+        .call()
+        .get_volumes(&[disk.clone()])
+        .unwrap()
+        .remove(0)
+        .unwrap()
+        .unwrap();
     assert_eq!(found.attachments[0].node_id, "set000007");
     // Without it the list of machines does, or the machine that the disk is attached to.
     cloud.host.view(Vec::new(), Vec::new());
     detach(&cloud, &disk, "set000007", None).unwrap();
     assert_eq!(cloud.changes().len(), 2);
     attach(&cloud, &disk, "ONE", None).unwrap();
-    let found = cloud.call().get_volumes(&[disk.clone()]).unwrap().remove(0).unwrap().unwrap();
+    let found = cloud
+        .call()
+        .get_volumes(&[disk.clone()])
+        .unwrap()
+        .remove(0)
+        .unwrap()
+        .unwrap();
     assert_eq!(found.attachments[0].node_id, "one");
 }
 
@@ -108,7 +130,12 @@ fn detaching_what_is_not_there_is_success() {
         assert_eq!(detach(&cloud, volume, node, None), Ok(()), "{volume} {node}");
     }
     assert!(cloud.changes().is_empty());
-    cloud.state.borrow_mut().refusals = vec![("GET /subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/", 503, "x", "")];
+    cloud.state.borrow_mut().refusals = vec![(
+        "GET /subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/",
+        503,
+        "x",
+        "",
+    )];
     assert_eq!(kind(detach(&cloud, &disk, "one", None)), FailureKind::Unavailable);
 }
 
@@ -117,7 +144,11 @@ fn disk_of_a_machine_that_is_gone_is_waited_for() {
     let cloud = SmallCompute::new();
     let disk = cloud.disk("d");
     attach(&cloud, &disk, "one", None).unwrap();
-    cloud.state.borrow_mut().resources.remove(&machine_id("one").to_ascii_lowercase());
+    cloud
+        .state
+        .borrow_mut()
+        .resources
+        .remove(&machine_id("one").to_ascii_lowercase());
     token(detach(&cloud, &disk, "one", None));
     // It is attached to another one by now.
     let mut held = cloud.get(&disk);
@@ -133,14 +164,20 @@ fn disk_that_is_gone_leaves_the_list_of_its_machine() {
     attach(&cloud, &disk, "one", None).unwrap();
     cloud.state.borrow_mut().resources.remove(&disk.to_ascii_lowercase());
     assert_eq!(detach(&cloud, &disk, "one", None), Ok(()));
-    assert_eq!(cloud.get(&machine_id("one"))["properties"]["storageProfile"]["dataDisks"], json!([]));
+    assert_eq!(
+        cloud.get(&machine_id("one"))["properties"]["storageProfile"]["dataDisks"],
+        json!([])
+    );
 }
 
 #[test]
 fn what_cannot_be_attached_is_named() {
     let cloud = SmallCompute::new();
     let disk = cloud.disk("d");
-    assert_eq!(kind(attach(&cloud, &disk_id("gone"), "one", None)), FailureKind::NotFound);
+    assert_eq!(
+        kind(attach(&cloud, &disk_id("gone"), "one", None)),
+        FailureKind::NotFound
+    );
     assert_eq!(kind(attach(&cloud, &disk, "gone", None)), FailureKind::NotFound);
     attach(&cloud, &disk, "one", None).unwrap();
     let elsewhere = attach(&cloud, &disk, "two", None).unwrap_err();
@@ -156,7 +193,11 @@ fn what_cannot_be_attached_is_named() {
         "{wrong:?}"
     );
     let shared = cloud.disk("shared");
-    cloud.edit(&shared, "/properties", json!({ "provisioningState": "Succeeded", "maxShares": 2, "diskSizeGB": 2 }));
+    cloud.edit(
+        &shared,
+        "/properties",
+        json!({ "provisioningState": "Succeeded", "maxShares": 2, "diskSizeGB": 2 }),
+    );
     attach(&cloud, &shared, "one", None).unwrap();
     let data = cloud.get(&machine_id("one"))["properties"]["storageProfile"]["dataDisks"][1].clone();
     assert_eq!(data["caching"], "None");
@@ -164,7 +205,10 @@ fn what_cannot_be_attached_is_named() {
     let mut held = cloud.get(&shared);
     held["managedByExtended"] = json!([machine_id("one"), machine_id("two")]);
     cloud.put(&shared, held);
-    assert_eq!(kind(attach(&cloud, &shared, "three", None)), FailureKind::FailedPrecondition);
+    assert_eq!(
+        kind(attach(&cloud, &shared, "three", None)),
+        FailureKind::FailedPrecondition
+    );
 }
 
 #[test]
@@ -205,7 +249,10 @@ fn failed_operation_of_several_is_followed_by_single_ones() {
         state.error = Some(("InternalExecutionError", "no"));
     }
     let failed = attach_all(&cloud, &ids, "one", Some(&begun));
-    assert!(failed.iter().all(|one| kind(one.clone()) == FailureKind::Other), "{failed:?}");
+    assert!(
+        failed.iter().all(|one| kind(one.clone()) == FailureKind::Other),
+        "{failed:?}"
+    );
     cloud.state.borrow_mut().error = None;
     let outcomes = attach_all(&cloud, &ids, "one", None);
     assert_eq!(lun(&outcomes[0]), "0");

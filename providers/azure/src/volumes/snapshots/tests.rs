@@ -48,7 +48,10 @@ fn snapshot_is_made_once_and_disks_are_made_of_it() {
         source: Some(VolumeSource::Snapshot(ID.into())),
         ..wanted("pvc-4")
     };
-    assert_eq!(kind(cloud.call().create_volume(&early, None)), FailureKind::FailedPrecondition);
+    assert_eq!(
+        kind(cloud.call().create_volume(&early, None)),
+        FailureKind::FailedPrecondition
+    );
 }
 
 #[test]
@@ -56,17 +59,26 @@ fn snapshot_of_another_disk_already_exists_and_of_none_is_not_found() {
     let cloud = SmallCompute::new();
     let (one, other) = (cloud.disk("d"), cloud.disk("e"));
     cloud.call().create_snapshot(&of(&one), None).unwrap();
-    assert_eq!(kind(cloud.call().create_snapshot(&of(&other), None)), FailureKind::AlreadyExists);
+    assert_eq!(
+        kind(cloud.call().create_snapshot(&of(&other), None)),
+        FailureKind::AlreadyExists
+    );
     let fresh = |volume: &str| NewSnapshot {
         name: "snap-2".into(),
         ..of(volume)
     };
     for missing in ["no id", &disk_id("gone")] {
-        assert_eq!(kind(cloud.call().create_snapshot(&fresh(missing), None)), FailureKind::NotFound);
+        assert_eq!(
+            kind(cloud.call().create_snapshot(&fresh(missing), None)),
+            FailureKind::NotFound
+        );
     }
     // The disk may go, its snapshot stays.
     cloud.call().delete_volume(&one, None).unwrap();
-    assert_eq!(cloud.call().create_snapshot(&of(&one), None).map(|found| found.id), Ok(ID.into()));
+    assert_eq!(
+        cloud.call().create_snapshot(&of(&one), None).map(|found| found.id),
+        Ok(ID.into())
+    );
 }
 
 #[test]
@@ -77,7 +89,10 @@ fn failed_snapshot_is_deleted_and_reported() {
     cloud.edit(ID, "/properties/provisioningState", json!("Failed"));
     assert_eq!(kind(cloud.call().create_snapshot(&of(&disk), None)), FailureKind::Other);
     cloud.call().create_snapshot(&of(&disk), None).unwrap();
-    assert_eq!(cloud.changes(), [format!("PUT {ID}"), format!("DELETE {ID}"), format!("PUT {ID}")]);
+    assert_eq!(
+        cloud.changes(),
+        [format!("PUT {ID}"), format!("DELETE {ID}"), format!("PUT {ID}")]
+    );
 }
 
 #[test]
@@ -121,11 +136,20 @@ fn snapshots_are_listed_in_pages_and_deleted_twice() {
     assert_eq!((rest.snapshots.len(), rest.next), (1, None));
     let of_one = cloud.call().list_snapshots(Some(&one), None, 9).unwrap();
     assert_eq!(of_one.snapshots.len(), 2);
-    assert_eq!(kind(cloud.call().list_snapshots(None, Some("odd"), 2)), FailureKind::Aborted);
+    assert_eq!(
+        kind(cloud.call().list_snapshots(None, Some("odd"), 2)),
+        FailureKind::Aborted
+    );
     assert_eq!(cloud.call().list_volumes(None, 9).unwrap().volumes.len(), 2);
     for _ in 0..2 {
         assert_eq!(cloud.call().delete_snapshot(ID, None), Ok(()));
     }
-    let found = cloud.call().get_snapshots(&[ID.into(), "no id".into(), ID.replace('1', "3")]).unwrap();
-    assert!(matches!(found.as_slice(), [Ok(None), Ok(None), Ok(Some(_))]), "{found:?}");
+    let found = cloud
+        .call()
+        .get_snapshots(&[ID.into(), "no id".into(), ID.replace('1', "3")])
+        .unwrap();
+    assert!(
+        matches!(found.as_slice(), [Ok(None), Ok(None), Ok(Some(_))]),
+        "{found:?}"
+    );
 }
