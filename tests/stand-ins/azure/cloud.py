@@ -77,7 +77,7 @@ class AzureCloud(Cloud):
                 return self.put(request, path)
             case "PATCH" if self.kind(path) == "disks":
                 there, operation = self.disks.patch(path, request.json())
-                return Answer(202, self.shown(there, False), self.disks.following(request, operation))
+                return self.disks.answer(request, operation, self.shown(there, False))
             case "DELETE":
                 return self.delete(request, path)
         raise refused(405, "MethodNotAllowed", f"{request.method} is not allowed on {path}")
@@ -161,16 +161,16 @@ class AzureCloud(Cloud):
             raise refused(400, "LocationRequired", "The location property is required for this definition.")
         if kind.endswith("virtualmachines"):
             there, operation = self.disks.put_machine(path, kind, body)
-            return Answer(200, self.shown(there, False), self.disks.following(request, operation))
+            return self.disks.answer(request, operation, self.shown(there, False), 200)
         there, operation = self.disks.put(path, kind, body)
-        return Answer(202, self.shown(there, False), self.disks.following(request, operation))
+        return self.disks.answer(request, operation, self.shown(there, False))
 
     def delete(self, request, path):
         if path.lower() not in self.store.all:
             return Answer(204)
         if self.kind(path) in ("disks", "snapshots"):
             self.store.conditions(path, request.headers)
-            return Answer(202, headers=self.disks.following(request, self.disks.delete(path)))
+            return self.disks.answer(request, self.disks.delete(path))
         self.store.conditions(path, request.headers)
         self.network.check_deletion(path)
         operation = self.store.remove(path)

@@ -8,6 +8,7 @@ import uuid
 from azure.errors import missing, refused
 from azure.machines import LOCATION, SUBSCRIPTION
 from azure.schema import assure, check
+from frame import Answer
 
 VERSIONS = ("2023-10-02", "2024-03-02", "2025-01-02", "2026-03-02")
 """Of the API of disks and snapshots, which has its own."""
@@ -45,6 +46,12 @@ class Disks:
     def sizes(self):
         return [{"name": name, "maxDataDiskCount": most, "numberOfCores": 2, "memoryInMB": 8192, "osDiskSizeInMB": 1047552, "resourceDiskSizeInMB": 16384}
                 for name, most in SIZES.items()]
+
+    def answer(self, request, operation, shown=None, status=202):
+        """To a change: with where to ask how it goes on, unless it is done."""
+        if operation.done and operation.error is None:
+            return Answer(200, shown)
+        return Answer(status, shown, self.following(request, operation))
 
     def following(self, request, operation):
         base = f"http://{request.headers['host']}/subscriptions/{SUBSCRIPTION}/providers/Microsoft.Compute/locations/{LOCATION}/DiskOperations/{operation.name}"

@@ -249,16 +249,17 @@ async fn disks_of_one_machine_are_one_write_for_each_kind_of_machine() {
     driver.does("add_scale_set", json!({ "name": "uni" })).await;
     let member = json!({ "scale_set": "uni", "number": 3, "computer": "uni000003", "zone": "1" });
     driver.does("add_uniform", member).await;
-    driver.does("operations_take", json!({ "seconds": 0.3 })).await;
-    let client = driver.client().await;
+    let mut client = driver.client().await;
     for (kind, node) in ["alone", "flex00007a", "uni000003"].into_iter().enumerate() {
         let before = driver.calls("PUT Microsoft.Compute/virtualMachine").await;
-        let attach = (0..4).map(|number| {
+        let mut ids = Vec::new();
+        for number in 0..4 {
+            ids.push(made(&mut client, wanted(&format!("pvc-{kind}-{number}"))).await);
+        }
+        driver.does("operations_take", json!({ "seconds": 0.3 })).await;
+        let attach = ids.iter().map(|id| {
             let mut client = client.clone();
-            async move {
-                let id = made(&mut client, wanted(&format!("pvc-{kind}-{number}"))).await;
-                (id.clone(), lun(&mut client, &id, node).await)
-            }
+            async move { (id.clone(), lun(&mut client, id, node).await) }
         });
         let mut attached = futures::future::join_all(attach).await;
         attached.sort_by_key(|(_, lun)| lun.clone());
@@ -275,6 +276,7 @@ async fn disks_of_one_machine_are_one_write_for_each_kind_of_machine() {
         }
         let writes = driver.calls("PUT Microsoft.Compute/virtualMachine").await - before - writes;
         assert!(writes < 4, "{writes} writes for {node}");
+        driver.does("operations_take", json!({ "seconds": 0 })).await;
     }
 }
 
