@@ -236,7 +236,8 @@ class AzureCloud(Cloud):
 
     def do_put(self, path, resource):
         there = self.store.put(path, resource)
-        self.store.renew(there)
+        if not self.disks.versions(path):
+            self.store.renew(there)
         return there
 
     def do_get(self, path):
