@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::volumes::{Each, InTreeSource, InTreeVolume, VolumeLabels
 
 use crate::Azure;
 use crate::config::Config;
-use crate::volumes::disk::no_disk;
+use crate::volumes::disk::find::no_disk;
 
 impl VolumeLabels for Azure {
     fn label_sources(_: Option<&Config>) -> Vec<InTreeSource> {

@@ -8,7 +8,8 @@ use crate::Azure;
 use crate::volumes::GIB;
 use crate::volumes::class::sku::{LARGEST, Sku};
 use crate::volumes::class::{MUTABLE, Parameters};
-use crate::volumes::disk::{Disk, no_disk};
+use crate::volumes::disk::Disk;
+use crate::volumes::disk::find::no_disk;
 use crate::volumes::progress::Progress;
 
 /// What Azure says of a change that this disk cannot have as it stands, such as while it is attached.

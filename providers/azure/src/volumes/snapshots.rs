@@ -11,8 +11,9 @@ use crate::Azure;
 use crate::arm::DISKS;
 use crate::volumes::GIB;
 use crate::volumes::class::{Parameters, tags as class_tags};
+use crate::volumes::disk::find::no_disk;
 use crate::volumes::disk::ids::{DISK, SNAPSHOT, collection, group_of, is_group, is_id, is_name};
-use crate::volumes::disk::{is_of_kubernetes, name, no_disk, region, tags, text};
+use crate::volumes::disk::{is_of_kubernetes, name, region, tags, text};
 use crate::volumes::progress::Progress;
 
 /// Parameters of a VolumeSnapshotClass.

@@ -1,24 +1,19 @@
-//! A disk as the cloud describes it, and how disks are looked up: a few one by one, many in lists of their resource groups.
+//! A disk as the cloud describes it.
 
+pub(crate) mod find;
 pub(crate) mod ids;
 
 use std::collections::BTreeMap;
 
-use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::Value;
 
-use crate::Azure;
-use crate::arm::ids::folded;
-use crate::arm::{DISKS, ids as arm_ids};
+use crate::arm::ids as arm_ids;
 use crate::volumes::class::sku::Sku;
 use crate::volumes::class::tags::{CACHING, CREATED_BY, OURS, WRITE_ACCELERATOR};
 use crate::volumes::names::NodeNames;
 use crate::volumes::{GIB, ZONE_KEY};
 use ids::{DISK, is_id};
-
-/// Up to so many disks of one resource group are asked for one by one.
-const FEW: usize = 3;
 
 /// Zones of a region that disks with copies in several zones are said to be in, as upstream (`CreateVolume`): no region has more.
 const ZONES: [&str; 4] = ["1", "2", "3", "4"];
@@ -197,94 +192,6 @@ impl Disk {
             attachments: self.machines.iter().map(attachment).collect(),
             ..Volume::new(id, self.bytes())
         }
-    }
-}
-
-/// The failure for a disk that does not exist.
-pub(crate) fn no_disk(id: &str) -> Failure {
-    Failure::not_found(format!("there is no disk {id}"))
-}
-
-/// Disks by the ids that they were asked for by.
-#[derive(Debug, Default)]
-pub(crate) struct Disks(BTreeMap<String, Result<Option<Disk>, Failure>>);
-
-impl Disks {
-    /// The disk of an id; none where the cloud says so, and where it cannot have given the id out.
-    ///
-    /// # Errors
-    /// What the cloud said to it.
-    pub(crate) fn get(&self, id: &str) -> Result<Option<&Disk>, Failure> {
-        match self.0.get(id) {
-            None => Ok(None),
-            Some(Ok(found)) => Ok(found.as_ref()),
-            Some(Err(failure)) => Err(failure.clone()),
-        }
-    }
-
-    /// All that exist.
-    pub(crate) fn found(&self) -> impl Iterator<Item = &Disk> {
-        self.0.values().filter_map(|found| found.as_ref().ok()?.as_ref())
-    }
-}
-
-impl Azure {
-    /// The disks of these ids. A failure of one, or of one resource group, is its own.
-    ///
-    /// # Errors
-    /// What prevents every look-up.
-    pub(crate) fn disks<'i>(&self, ids: impl Iterator<Item = &'i str>) -> Result<Disks, Failure> {
-        let mut collections: BTreeMap<String, BTreeMap<&str, String>> = BTreeMap::new();
-        for id in ids.filter(|id| is_id(id, DISK)) {
-            let of_group = collections.entry(ids::collection_of(id)).or_default();
-            of_group.insert(id, folded(id));
-        }
-        let mut disks = Disks::default();
-        for (collection, ids) in collections {
-            let mut listed: BTreeMap<String, Disk> = BTreeMap::new();
-            if ids.len() > FEW {
-                let read = self.arm.list(&collection, DISKS, &[], |value| {
-                    let disk = Disk::read(&value);
-                    listed.insert(folded(&disk.id), disk);
-                    Ok(())
-                });
-                match read {
-                    Err(failure) if failure.kind == FailureKind::Denied => {
-                        let denied = |id: &&str| ((*id).to_owned(), Err(failure.clone()));
-                        disks.0.extend(ids.keys().map(denied));
-                        continue;
-                    }
-                    Err(failure) if failure.is_shared() => return Err(failure),
-                    // What the list does not have is asked for by its id, since only that is a denial.
-                    _ => {}
-                }
-            }
-            for (id, folded) in ids {
-                let found = match listed.remove(&folded) {
-                    Some(disk) => Ok(Some(disk)),
-                    None => self.disk(id),
-                };
-                disks.0.insert(id.to_owned(), found);
-            }
-        }
-        Ok(disks)
-    }
-
-    /// The disk of this id; none where the cloud says so, and where it cannot have given the id out.
-    ///
-    /// # Errors
-    /// What it says.
-    pub(crate) fn disk(&self, id: &str) -> Result<Option<Disk>, Failure> {
-        if !is_id(id, DISK) {
-            return Ok(None);
-        }
-        Ok(self.arm.find(id, DISKS, &[])?.as_ref().map(Disk::read))
-    }
-
-    /// Path of a disk or snapshot of this name, in a resource group of the machines' subscription.
-    pub(crate) fn disk_path(&self, group: Option<&str>, kind: &str, name: &str) -> String {
-        let group = self.config.group(group.unwrap_or(&self.config.resource_group));
-        format!("{}/{name}", ids::collection(&group, kind))
     }
 }
 

@@ -9,10 +9,11 @@ use cloudwit_guest_sdk::state::Keep;
 use cloudwit_guest_sdk::volumes::*;
 
 use super::machine::DiskMachine;
-use super::{later, waits};
+use super::{add_to, later, waits};
 use crate::Azure;
 use crate::arm::ids::folded;
-use crate::volumes::disk::{Disk, no_disk};
+use crate::volumes::disk::Disk;
+use crate::volumes::disk::find::no_disk;
 use crate::volumes::nodes::most_disks;
 
 /// Key in the state of a machine that did not get several disks at once; it gets one after the other as long as that is kept.
@@ -97,7 +98,7 @@ impl Azure {
         let disks = self.disks(attachments.iter().map(|one| one.volume.as_str()))?;
         let ids = self.machine_ids(attachments.iter().map(|one| one.node_id.as_str()))?;
         let mut results: Vec<Result<Attached, Failure>> = Vec::with_capacity(attachments.len());
-        let mut machines: BTreeMap<String, Vec<Entry<'_>>> = BTreeMap::new();
+        let mut machines: Vec<(String, Vec<Entry<'_>>)> = Vec::new();
         for (at, (wanted, passed)) in attachments.iter().zip(passed).enumerate() {
             let missing = || Failure::not_found(format!("there is no virtual machine of the Node {}", wanted.node_id));
             let id = ids.get(wanted.node_id.as_str());
@@ -118,7 +119,7 @@ impl Azure {
             };
             results.push(match begin() {
                 Ok((id, disk)) => {
-                    machines.entry(id.clone()).or_default().push((at, disk));
+                    add_to(&mut machines, id, (at, disk));
                     // Replaced below.
                     Err(missing())
                 }

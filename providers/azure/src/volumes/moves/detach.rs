@@ -1,17 +1,15 @@
 //! Disks leave machines.
 
-use std::collections::BTreeMap;
-
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::reconcile::Brake;
 use cloudwit_guest_sdk::volumes::*;
 
 use super::machine::DiskMachine;
-use super::{later, waits};
+use super::{add_to, later, waits};
 use crate::Azure;
 use crate::arm::COMPUTE;
 use crate::instances::Machine;
-use crate::volumes::disk::Disks;
+use crate::volumes::disk::find::Disks;
 use crate::volumes::names::is_of;
 
 impl Azure {
@@ -22,7 +20,7 @@ impl Azure {
         let mut results = self.operations(tokens, &mut brake);
         let disks = self.disks(detachments.iter().map(|one| one.volume.as_str()))?;
         let ids = self.machine_ids(detachments.iter().map(|one| one.node_id.as_str()))?;
-        let mut machines: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        let mut machines: Vec<(String, Vec<usize>)> = Vec::new();
         for (at, (unwanted, result)) in detachments.iter().zip(&mut results).enumerate() {
             if result.is_err() {
                 continue;
@@ -32,7 +30,7 @@ impl Azure {
                 None => brake.run(|| self.holder(&disks, unwanted)),
             };
             match id {
-                Ok(Some(id)) => machines.entry(id).or_default().push(at),
+                Ok(Some(id)) => add_to(&mut machines, &id, at),
                 // Without a machine nothing is attached to it.
                 Ok(None) => {}
                 Err(failure) => *result = Err(failure),

@@ -11,7 +11,6 @@ mod attach;
 mod detach;
 mod machine;
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use cloudwit_guest_sdk::prelude::*;
@@ -39,6 +38,14 @@ fn waits(what: impl Into<String>) -> Failure {
     Failure::pending(POLL, "", what)
 }
 
+/// Puts something beside what else there is of this machine.
+fn add_to<T>(machines: &mut Vec<(String, Vec<T>)>, id: &str, one: T) {
+    match machines.iter_mut().find(|(known, _)| known.eq_ignore_ascii_case(id)) {
+        Some((_, all)) => all.push(one),
+        None => machines.push((id.to_owned(), vec![one])),
+    }
+}
+
 impl Azure {
     /// How the operations of these tokens stand, in their order. What several continue is looked at once.
     fn operations<'t>(
@@ -46,17 +53,17 @@ impl Azure {
         tokens: impl Iterator<Item = (Option<&'t str>, String)>,
         brake: &mut Brake,
     ) -> Vec<Result<(), Failure>> {
-        let mut looked: BTreeMap<String, Result<(), Failure>> = BTreeMap::new();
+        let mut looked: Vec<(String, Result<(), Failure>)> = Vec::new();
         let mut one = |(token, doing): (Option<&str>, String)| {
             let progress = Progress::read(token);
             let Some(link) = progress.operation() else {
                 return Ok(());
             };
-            if let Some(known) = looked.get(link) {
+            if let Some((_, known)) = looked.iter().find(|(known, _)| known == link) {
                 return known.clone();
             }
             let outcome = brake.run(|| self.passed(&progress, &doing));
-            looked.insert(link.to_owned(), outcome.clone());
+            looked.push((link.to_owned(), outcome.clone()));
             outcome
         };
         tokens.map(&mut one).collect()
