@@ -80,7 +80,10 @@ fn parameters_that_cannot_change_are_invalid() {
         Pair::new("DiskIOPSReadWrite", "4000"),
         Pair::new("DiskMBpsReadWrite", "many"),
     ] {
-        let refused = cloud.call().modify_volume(&disk, &[pair.clone()], None).unwrap_err();
+        let refused = cloud
+            .call()
+            .modify_volume(&disk, std::slice::from_ref(&pair), None)
+            .unwrap_err();
         assert!(
             refused.kind == FailureKind::Invalid
                 && refused

@@ -96,7 +96,7 @@ fn machines_are_found_by_names_of_nodes() {
     attach(&cloud, &disk, "set000007", None).unwrap();
     let found = cloud
         .call()
-        .get_volumes(&[disk.clone()])
+        .get_volumes(std::slice::from_ref(&disk))
         .unwrap()
         .remove(0)
         .unwrap()
@@ -109,7 +109,7 @@ fn machines_are_found_by_names_of_nodes() {
     attach(&cloud, &disk, "ONE", None).unwrap();
     let found = cloud
         .call()
-        .get_volumes(&[disk.clone()])
+        .get_volumes(std::slice::from_ref(&disk))
         .unwrap()
         .remove(0)
         .unwrap()
