@@ -72,7 +72,7 @@ func apiServerFlags(pki *pki, etcdURL string, port int) []string {
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file=" + pki.path(serviceAccountKey),
 		"--service-account-signing-key-file=" + pki.path(serviceAccountKey),
-		"--service-cluster-ip-range=10.96.0.0/16",
+		"--service-cluster-ip-range=10.96.0.0/16,fd00:10:96::/112",
 		"--allow-privileged=true",
 	}
 }

@@ -43,7 +43,7 @@ pub struct Annotation {
 }
 
 impl Annotation {
-    /// `key` is what follows the table's prefix, or the whole key if it has a slash. `default` is written as in an annotation and read by the
+    /// `key` is what follows the table's prefix, or the whole key if it has a slash; `{port}` in it is the number of a port ([`Reader::port`]). `default` is written as in an annotation and read by the
     /// same reader; empty where there is none, or it comes from the configuration (say so in `meaning`).
     pub const fn new(key: &'static str, default: &'static str, meaning: &'static str) -> Self {
         Self { key, default, meaning }
@@ -68,6 +68,7 @@ impl Table {
         Reader {
             table: self,
             service,
+            port: None,
             mistakes: Vec::new(),
         }
     }
@@ -135,10 +136,16 @@ impl Table {
 pub struct Reader<'a> {
     table: &'a Table,
     service: &'a Service,
+    port: Option<u16>,
     mistakes: Vec<String>,
 }
 
 impl<'a> Reader<'a> {
+    /// Continues with the annotations of one port: `{port}` in keys stands for its number, until the next call.
+    pub const fn port(&mut self, number: u16) {
+        self.port = Some(number);
+    }
+
     /// The text as it stands.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
         self.value(key)
@@ -146,7 +153,7 @@ impl<'a> Reader<'a> {
 
     /// Whether the annotation is present, whatever its value.
     pub fn is_set(&self, key: &str) -> bool {
-        self.service.annotation(&self.table.key(key)).is_some()
+        self.service.annotation(&self.key(key)).is_some()
     }
 
     /// True or false, in the spellings of Go's `strconv.ParseBool`, which upstream's providers take.
@@ -210,7 +217,7 @@ impl<'a> Reader<'a> {
 
     /// Notes that an annotation's value is wrong, for checks that no reader makes: what is `allowed`, in words that continue `... but has to be`.
     pub fn wrong<T>(&mut self, key: &str, allowed: &str) -> Option<T> {
-        let whole = self.table.key(key);
+        let whole = self.key(key);
         let value = self.service.annotation(&whole).unwrap_or_default();
         self.mistake(format!("{whole} is {value:?}, but has to be {allowed}"));
         None
@@ -237,11 +244,20 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// The whole key, with the number of the port.
+    fn key(&self, key: &str) -> String {
+        let whole = self.table.key(key);
+        match self.port {
+            Some(number) => whole.replace("{port}", &number.to_string()),
+            None => whole,
+        }
+    }
+
     /// The annotation's value, else the default.
     fn value(&self, key: &str) -> Option<&'a str> {
         let row = self.table.rows.iter().find(|row| row.key == key);
         debug_assert!(row.is_some(), "the annotation {key} is in no row of the table");
-        let written = self.service.annotation(&self.table.key(key)).map(str::trim_ascii);
+        let written = self.service.annotation(&self.key(key)).map(str::trim_ascii);
         let value = written.filter(|text| !text.is_empty());
         value.or(row.map(|row| row.default)).filter(|text| !text.is_empty())
     }

@@ -17,7 +17,8 @@ OLDEST = "2023-09-01"
 NEWEST = "2026-12-31"
 SCALE_SET_NETWORK = re.compile(r"/virtualmachinescalesets/[^/]+/(networkinterfaces|publicipaddresses)$")
 NAMES = ["Microsoft.Compute", "Microsoft.Network", "networkInterfaces", "virtualMachines", "virtualMachineScaleSets", "routeTables", "publicIPAddresses",
-         "loadBalancers", "networkSecurityGroups", "disks", "snapshots", "locations", "vmSizes"]
+         "loadBalancers", "networkSecurityGroups", "privateLinkServices", "privateEndpointConnections", "virtualNetworks", "subnets",
+         "disks", "snapshots", "locations", "vmSizes"]
 """As they are documented: the cloud takes them in any case."""
 ROUTES = 400
 """Most routes of a table."""
@@ -96,6 +97,9 @@ class AzureCloud(Cloud):
 
     def shown(self, resource, view):
         kind = self.kind(resource["id"])
+        if kind == "privatelinkservices":
+            resource = copy.deepcopy(resource)
+            resource["properties"]["privateEndpointConnections"] = self.network.links.connections(resource["id"])
         if not kind.endswith("virtualmachines"):
             return assure(kind, resource) if kind in MODELS else resource
         resource = copy.deepcopy(assure(kind, resource))
@@ -141,7 +145,7 @@ class AzureCloud(Cloud):
         body = request.json()
         check(kind, body)
         self.store.conditions(path, request.headers)
-        if body.get("location", "").lower() != LOCATION:
+        if "/" not in kind and body.get("location", "").lower() != LOCATION:
             raise refused(400, "LocationRequired", "The location property is required for this definition.")
         if kind == "routetables":
             self.routes(path, body)
@@ -149,6 +153,8 @@ class AzureCloud(Cloud):
             self.network.check(kind, path, body)
         body = {key: value for key, value in body.items() if key not in ("id", "name", "type", "etag")}
         there, operation, created = self.store.change(path, body, f"Microsoft.Network/{KINDS[kind]}")
+        if kind == "privatelinkservices":
+            self.network.links.renew_balancer(there)
         return Answer(201 if created else 200, self.shown(there, False), self.following(request, operation))
 
     def put_compute(self, request, path, kind):
@@ -173,6 +179,8 @@ class AzureCloud(Cloud):
             return self.disks.answer(request, self.disks.delete(path))
         self.store.conditions(path, request.headers)
         self.network.check_deletion(path)
+        if self.kind(path) == "privatelinkservices":
+            self.network.links.renew_balancer(self.store.get(path))
         operation = self.store.remove(path)
         return Answer(202, headers=self.following(request, operation))
 
@@ -258,6 +266,9 @@ class AzureCloud(Cloud):
         """All of a kind, by path."""
         self.store.operations.settle()
         return {path: one for path, one in self.store.all.items() if path.split("/")[-2] == kind.lower()}
+
+    def do_connect(self, path, name):
+        self.network.links.connect(path, name)
 
     def do_quota(self, kind, limit=None):
         self.network.limits[kind.lower()] = limit

@@ -17,7 +17,8 @@ from azure.mgmt.compute.models import (
 from azure.mgmt.network import NetworkManagementClient
 from azure.mgmt.network.models import NetworkSecurityGroup, PublicIPAddress, Route, RouteTable, SecurityRule, SubResource
 from azure.mgmt.network.models import (
-    BackendAddressPool, FrontendIPConfiguration, LoadBalancer, LoadBalancerBackendAddress, LoadBalancerSku, LoadBalancingRule, Probe, PublicIPAddressSku,
+    BackendAddressPool, FrontendIPConfiguration, LoadBalancer, LoadBalancerBackendAddress, LoadBalancerSku, LoadBalancingRule, PrivateLinkService,
+    PrivateLinkServiceIpConfiguration, Probe, PublicIPAddressSku, Subnet,
 )
 from msal.oauth2cli import JwtAssertionCreator
 
@@ -203,6 +204,67 @@ def disks(url, compute):
     }
 
 
+def links(url, network):
+    """A private link service at an internal frontend of two families, and rules as Azure takes them there."""
+    plain = {"enforce_https": False, "polling_interval": 0}
+    subnet = network.subnets.get("demo", "vnet", "subnet", enforce_https=False)
+    base = subnet.id.replace("virtualNetworks/vnet/subnets/subnet", "loadBalancers/linked")
+
+    def rule(name, front, pool, port, protocol="Tcp", floating=True, behind=None):
+        return LoadBalancingRule(
+            name=name, protocol=protocol, frontend_port=port, backend_port=port if behind is None else behind, enable_floating_ip=floating,
+            frontend_ip_configuration=SubResource(id=f"{base}/frontendIPConfigurations/{front}"),
+            backend_address_pool=SubResource(id=f"{base}/backendAddressPools/{pool}"),
+        )
+
+    def make(rules, fronts=("IPv4", "IPv6")):
+        pools = [("IPv4", "10.0.0.4"), ("IPv6", "fd00::4")]
+        network_id = SubResource(id=subnet.id.split("/subnets/")[0])
+        body = LoadBalancer(
+            location="westeurope", sku=LoadBalancerSku(name="Standard"), load_balancing_rules=rules,
+            frontend_ip_configurations=[
+                FrontendIPConfiguration(name=one, subnet=Subnet(id=subnet.id), private_ip_allocation_method="Dynamic", private_ip_address_version=one)
+                for one in fronts
+            ],
+            backend_address_pools=[
+                BackendAddressPool(name=one, load_balancer_backend_addresses=[LoadBalancerBackendAddress(name=ip, ip_address=ip, virtual_network=network_id)])
+                for one, ip in pools
+            ],
+        )
+        return network.load_balancers.begin_create_or_update("demo", "linked", body, **plain).result()
+
+    wrong = [
+        [rule("a", "IPv6", "IPv4", 80)],
+        [rule("a", "IPv4", "IPv4", 80, behind=30080)],
+        [rule("a", "IPv4", "IPv4", 80, floating=False, behind=81), rule("b", "IPv4", "IPv4", 81, floating=False)],
+        [rule("a", "IPv4", "IPv4", 80, protocol="All")],
+        [rule("a", "IPv4", "IPv4", 0, protocol="All"), rule("b", "IPv4", "IPv4", 80)],
+    ]
+    refusals = [refused(lambda rules=rules: make(rules))[1] for rules in wrong]
+    made = make([rule("a", "IPv4", "IPv4", 0, protocol="All"), rule("b", "IPv6", "IPv6", 80, floating=False, behind=30080)])
+    fronts = made.frontend_ip_configurations
+    service = PrivateLinkService(
+        location="westeurope", load_balancer_frontend_ip_configurations=[FrontendIPConfiguration(id=fronts[0].id)],
+        ip_configurations=[PrivateLinkServiceIpConfiguration(name="one", subnet=Subnet(id=subnet.id), primary=True, private_ip_allocation_method="Dynamic")],
+    )
+    services = network.private_link_services
+    closed = refused(lambda: services.begin_create_or_update("demo", "judged", service, **plain))
+    subnet.private_link_service_network_policies = "Disabled"
+    network.subnets.begin_create_or_update("demo", "vnet", "subnet", subnet, **plain).result()
+    linked = services.begin_create_or_update("demo", "judged", service, **plain).result()
+    in_use = refused(lambda: make([], fronts=["IPv6"]))
+    control(url, "connect", path=linked.id, name="endpoint")
+    connected = services.get("demo", "judged", enforce_https=False).private_endpoint_connections
+    kept = refused(lambda: services.begin_delete("demo", "judged", **plain))
+    services.begin_delete_private_endpoint_connection("demo", "judged", connected[0].name, **plain).result()
+    services.begin_delete("demo", "judged", **plain).result()
+    network.load_balancers.begin_delete("demo", "linked", **plain).result()
+    return {
+        "families": [front.private_ip_address[:5] for front in fronts], "wrong": refusals, "closed": closed, "in_use": in_use, "kept": kept,
+        "alias": linked.alias.split(".")[0], "connected": [one.name for one in connected], "left": len(list(services.list("demo", enforce_https=False))),
+    }
+
+
 def shown(url, network):
     """What there is, as Microsoft's client reads it."""
     all = network.load_balancers.list("demo", enforce_https=False)
@@ -219,7 +281,10 @@ def main(url, what="all"):
     if what == "shown":
         print(json.dumps(shown(url, network)))
         return
-    seen = {"balancers": balancers(url, network), "machines": machines(url, compute, network), "routes": routes(url, network), "disks": disks(url, compute)}
+    seen = {
+        "balancers": balancers(url, network), "machines": machines(url, compute, network), "routes": routes(url, network),
+        "disks": disks(url, compute), "links": links(url, network),
+    }
     control(url, "revoke_tokens")
     seen["token"] = refused(lambda: compute.virtual_machines.get("demo", "judge-0", enforce_https=False))
     print(json.dumps(seen))

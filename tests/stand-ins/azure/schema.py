@@ -17,6 +17,8 @@ MODELS = {
     "publicipprefixes": network.PublicIPPrefix,
     "virtualnetworks": network.VirtualNetwork,
     "virtualnetworks/subnets": network.Subnet,
+    "privatelinkservices": network.PrivateLinkService,
+    "privatelinkservices/privateendpointconnections": network.PrivateEndpointConnection,
     "networkinterfaces": network.NetworkInterface,
     "publicipaddresses": network.PublicIPAddress,
     "virtualmachines": compute.VirtualMachine,

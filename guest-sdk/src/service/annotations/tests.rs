@@ -16,6 +16,7 @@ const TABLE: Table = Table::new(
         Annotation::new("tags", "", "`key=value` between commas"),
         Annotation::new("allowed", "10.0.0.0/8", "networks"),
         Annotation::new("other.example/internal", "", "an old name of `internal`"),
+        Annotation::new("other.example/port_{port}_timeout", "", "seconds of one port"),
     ],
 );
 
@@ -73,6 +74,26 @@ fn values_of_every_kind_are_read() {
     assert_eq!(allowed, ["fd00::/64", "10.0.0.1/32"]);
     assert!(read.is_set("internal") && !read.is_set("delay"));
     assert_eq!(read.finish(), Ok(()));
+}
+
+#[test]
+fn each_port_has_annotations_of_its_own() {
+    let service = service(&[
+        ("other.example/port_80_timeout", "5"),
+        ("other.example/port_81_timeout", "x"),
+    ]);
+    let mut read = TABLE.read(&service);
+    let mut timeout = |number| {
+        read.port(number);
+        read.integer("other.example/port_{port}_timeout", 1..=9)
+    };
+    assert_eq!((timeout(80), timeout(8)), (Some(5), None));
+    timeout(81);
+    let failure = read.finish().unwrap_err();
+    assert!(
+        failure.message().contains("other.example/port_81_timeout is \"x\""),
+        "{failure:?}"
+    );
 }
 
 #[test]

@@ -45,13 +45,13 @@ fn is_ours(address: &Value, service: &str, cluster: &str) -> bool {
 pub fn of(
     all: &[Value],
     wanted: &Wanted<'_>,
-    front: &Front<'_>,
+    front: &Front,
     group: &str,
     location: &str,
     tags: &Map<String, Value>,
 ) -> Result<Address, Failure> {
     let asked = wanted.asked.address_name[usize::from(wanted.fronts.len() > 1 && front.v6)];
-    let found = match (asked, front.ip) {
+    let found = match (asked, front.ip.as_deref()) {
         (Some(asked), _) => Some(
             all.iter()
                 .find(|one| name(one).eq_ignore_ascii_case(asked))
@@ -101,7 +101,7 @@ pub fn of(
 }
 
 /// The change that makes it name this Service, where it is not the user's own.
-fn used_by(found: &Value, wanted: &Wanted<'_>, front: &Front<'_>) -> Option<Change> {
+fn used_by(found: &Value, wanted: &Wanted<'_>, front: &Front) -> Option<Change> {
     let named = name(found).eq_ignore_ascii_case(&front.address);
     let mut users = match services(found) {
         Some(users) => users,

@@ -1,7 +1,13 @@
 //! Annotations of Services.
 
+mod links;
+mod ports;
+
 use cloudwit_guest_sdk::annotations::{Annotation, Table};
 use cloudwit_guest_sdk::prelude::*;
+
+pub use links::Link;
+pub use ports::{PortSettings, ProbeSettings, of_app_protocol};
 
 /// All that are read.
 pub const TABLE: Table = Table::new(
@@ -71,6 +77,33 @@ pub const TABLE: Table = Table::new(
             "2",
             "failed probes until a Node is out; times the interval less than 120",
         ),
+        Annotation::new(ports::NO_RULE, "false", "`true`: no rule for this port of the Service"),
+        Annotation::new(ports::NO_PROBE, "false", "`true`: a rule without a probe"),
+        Annotation::new(
+            ports::PROBE_PROTOCOL,
+            "",
+            "`tcp`, `http` or `https`. Default: `appProtocol` of the port, then the protocol of all ports",
+        ),
+        Annotation::new(
+            ports::PROBE_PORT,
+            "",
+            "port that is probed: name or number of a port of the Service for its node port, or a port of the Nodes",
+        ),
+        Annotation::new(
+            ports::PROBE_PATH,
+            "",
+            "path of HTTP and HTTPS probes. Default: that of all ports",
+        ),
+        Annotation::new(
+            ports::PROBE_INTERVAL,
+            "",
+            "seconds between probes, 5 to 119. Default: that of all ports",
+        ),
+        Annotation::new(
+            ports::PROBE_COUNT,
+            "",
+            "failed probes until a Node is out. Default: that of all ports",
+        ),
         Annotation::new(
             "allowed-service-tags",
             "",
@@ -82,21 +115,76 @@ pub const TABLE: Table = Table::new(
             "networks that may connect. Default: `spec.loadBalancerSourceRanges`",
         ),
         Annotation::new(
+            "deny-all-except-load-balancer-source-ranges",
+            "false",
+            "`true`: the networks that may connect are the only ones, also in the virtual network",
+        ),
+        Annotation::new(
+            "disable-load-balancer-floating-ip",
+            "false",
+            "`true`: packets are for the node port instead of the address of the load balancer",
+        ),
+        Annotation::new(
+            "load-balancer-enable-high-availability-ports",
+            "false",
+            "`true`: one rule for all ports and protocols of an internal address",
+        ),
+        Annotation::new(
             "disable-load-balancer-nsg-rule",
             "false",
             "`true`: the security group is left alone",
         ),
+        Annotation::new(
+            "pls-create",
+            "false",
+            "`true`: a private link service at the address, which is internal or without floating IP",
+        ),
+        Annotation::new(
+            "pls-name",
+            "",
+            "name of the private link service. Default: `pls-` and the name of the frontend",
+        ),
+        Annotation::new(
+            "pls-resource-group",
+            "",
+            "its resource group. Default: config `privateLinkServiceResourceGroup`, then `resourceGroup`",
+        ),
+        Annotation::new(
+            "pls-ip-configuration-subnet",
+            "",
+            "subnet of its addresses. Default: that of the internal address",
+        ),
+        Annotation::new(
+            "pls-ip-configuration-ip-address-count",
+            "1",
+            "number of its addresses, 1 to 8",
+        ),
+        Annotation::new(
+            "pls-ip-configuration-ip-address",
+            "",
+            "fixed IPv4 addresses of it, between blanks; the first one is primary",
+        ),
+        Annotation::new("pls-fqdns", "", "DNS names of it, between blanks"),
+        Annotation::new(
+            "pls-proxy-protocol",
+            "false",
+            "`true`: connections begin with a header of the PROXY protocol",
+        ),
+        Annotation::new(
+            "pls-visibility",
+            "",
+            "ids of the subscriptions that may use it, between blanks; `*` for all",
+        ),
+        Annotation::new(
+            "pls-auto-approval",
+            "",
+            "ids of the subscriptions whose endpoints are approved at once, between blanks",
+        ),
     ],
 );
 
-/// Annotations of upstream that ask for what is not there. To read past them would make another load balancer than asked for.
-const REFUSED: [&str; 5] = [
-    "load-balancer-enable-high-availability-ports",
-    "disable-load-balancer-floating-ip",
-    "pls-create",
-    "additional-public-ips",
-    "deny-all-except-load-balancer-source-ranges",
-];
+/// Annotations of upstream without an equivalent here. Without them it would be another load balancer than the one that is requested.
+const REFUSED: [&str; 1] = ["additional-public-ips"];
 
 /// What the annotations of a Service ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -111,14 +199,27 @@ pub struct Asked<'a> {
     pub dns_label: Option<&'a str>,
     pub idle_minutes: i64,
     pub tcp_reset: bool,
-    /// As probes name it.
-    pub probe: Option<&'static str>,
-    pub probe_path: &'a str,
-    pub probe_seconds: i64,
-    pub probe_count: i64,
+    /// Of all ports.
+    pub probe: ProbeSettings<'a>,
+    /// By number.
+    pub ports: Vec<PortSettings<'a>>,
     pub service_tags: Vec<&'a str>,
     pub ranges: Option<Vec<String>>,
     pub with_rules: bool,
+    /// Whether networks that are not named are denied, also those of the virtual network.
+    pub deny_others: bool,
+    /// Whether packets keep the address of the frontend.
+    pub floating: bool,
+    /// Whether one rule is for all ports.
+    pub all_ports: bool,
+    pub link: Option<Link<'a>>,
+}
+
+impl<'a> Asked<'a> {
+    /// Of a port; none where no port of the Service has this number.
+    pub fn port(&self, number: u16) -> Option<&PortSettings<'a>> {
+        self.ports.iter().find(|port| port.number == number)
+    }
 }
 
 /// Reads them.
@@ -127,9 +228,17 @@ pub struct Asked<'a> {
 /// `invalid` with all mistakes.
 pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
     let mut read = TABLE.read(service);
-    let probes = [("tcp", "Tcp"), ("http", "Http"), ("https", "Https")];
+    let probe = ports::probe(&mut read);
+    let link = links::read(&mut read);
+    let internal = read.boolean("load-balancer-internal").unwrap_or_default();
+    let all_ports = read
+        .boolean("load-balancer-enable-high-availability-ports")
+        .unwrap_or_default();
+    let deny_others = read
+        .boolean("deny-all-except-load-balancer-source-ranges")
+        .unwrap_or_default();
     let asked = Asked {
-        internal: read.boolean("load-balancer-internal").unwrap_or_default(),
+        internal,
         subnet: read.text("load-balancer-internal-subnet"),
         ip: [read.text("load-balancer-ipv4"), read.text("load-balancer-ipv6")],
         address_group: read.text("load-balancer-resource-group"),
@@ -138,23 +247,19 @@ pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
         dns_label: read.text("dns-label-name"),
         idle_minutes: read.integer("load-balancer-tcp-idle-timeout", 4..=100).unwrap_or(4),
         tcp_reset: !read.boolean("load-balancer-disable-tcp-reset").unwrap_or_default(),
-        probe: read.word("load-balancer-health-probe-protocol", &probes),
-        probe_path: read.text("load-balancer-health-probe-request-path").unwrap_or("/"),
-        probe_seconds: read
-            .integer("load-balancer-health-probe-interval", 5..=119)
-            .unwrap_or(5),
-        probe_count: read
-            .integer("load-balancer-health-probe-num-of-probe", 2..=23)
-            .unwrap_or(2),
+        probe,
+        ports: ports::read(&mut read, service, &probe),
         service_tags: read.list("allowed-service-tags").unwrap_or_default(),
         ranges: read
             .cidrs("allowed-ip-ranges")
             .map(|ranges| ranges.iter().map(ToString::to_string).collect()),
         with_rules: !read.boolean("disable-load-balancer-nsg-rule").unwrap_or_default(),
+        deny_others,
+        floating: !read.boolean("disable-load-balancer-floating-ip").unwrap_or_default(),
+        // There are none for public addresses.
+        all_ports: all_ports && internal,
+        link,
     };
-    if asked.probe_seconds * asked.probe_count >= 120 {
-        read.mistake("the interval of probes times their number has to be less than 120 seconds");
-    }
     if asked.ranges.is_some() && !service.source_ranges.is_empty() {
         let key = TABLE.key("allowed-ip-ranges");
         read.mistake(format!(
@@ -195,12 +300,33 @@ mod tests {
             ("load-balancer-tcp-idle-timeout", "3"),
             ("load-balancer-health-probe-interval", "60"),
             ("allowed-ip-ranges", "10.0.0.0/8"),
-            ("pls-create", "true"),
+            ("pls-ip-configuration-ip-address", "10.0.0.1 fd00::1"),
+            ("additional-public-ips", "1.1.1.1"),
+            ("service.beta.kubernetes.io/port_80_health-probe_port", "nothing"),
+            ("service.beta.kubernetes.io/port_80_health-probe_interval", "4"),
         ]);
+        service.ports.push(ServicePort {
+            name: None,
+            protocol: Protocol::Tcp,
+            port: 80,
+            node_port: None,
+            target_port: None,
+            app_protocol: None,
+        });
         service.source_ranges = vec!["10.0.0.0/8".into()];
         let failure = read(&service).unwrap_err();
         assert_eq!(failure.kind, FailureKind::Invalid);
-        for part in ["maybe", "\"3\"", "less than 120", "exclude each other", "pls-create"] {
+        for part in [
+            "maybe",
+            "\"3\"",
+            "less than 120",
+            "exclude each other",
+            "additional-public-ips",
+            "port_80_health-probe_port is \"nothing\"",
+            "port_80_health-probe_interval is \"4\"",
+            "IPv4 addresses between blanks",
+            "at least the number",
+        ] {
             assert!(failure.message().contains(part), "{part}: {failure:?}");
         }
     }

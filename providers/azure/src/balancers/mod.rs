@@ -1,11 +1,12 @@
 //! Load balancers: one Standard load balancer for all external Services of the cluster, one for all internal ones, under upstream's names.
 //!
 //! ```text
-//!   annotations.rs -> wanted.rs       what the Service wants
+//!   annotations.rs -> wanted.rs       what the Service wants; rules.rs: its rules and probes
 //!   plan.rs                           reads, and tells the one change that comes next:
 //!     address.rs                        public address
 //!     balancer.rs                       frontends, pools, probes, rules
 //!     security.rs                       rules of the network security group
+//!     private_link.rs                   a private link service at the frontend
 //!   work.rs                           makes that change: the only place that writes; what takes time is `pending`
 //! ```
 //!
@@ -16,6 +17,8 @@ pub mod annotations;
 mod balancer;
 mod json;
 mod plan;
+mod private_link;
+mod rules;
 mod security;
 pub mod wanted;
 mod work;
@@ -82,42 +85,27 @@ impl LoadBalancers for Azure {
         results.pop().unwrap_or_else(|| Ok(Vec::new()))
     }
 
-    /// The pools belong to all of them: one list, and one change of a load balancer at most.
+    /// The pools belong to all Services: one list, and one change of a load balancer at most. Services whose security rules name the Nodes follow.
     fn update_targets_of(
         &self,
         updates: &[TargetUpdate],
         targets: &[Target],
     ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
-        let Some(first) = updates.first() else {
-            return Ok(Vec::new());
+        let names_nodes = |update: &TargetUpdate| {
+            let service = &update.service;
+            annotations::read(service)
+                .is_ok_and(|asked| asked.with_rules && wanted::is_for_nodes(&asked, wanted::has_v6(service)))
         };
-        let token = updates.iter().find_map(|update| update.token.as_deref());
-        let task = Task::new(self, &first.service, None);
-        let turn = match self.begin(token, 0) {
-            Ok(turn) => turn,
-            Err(failure) => return Ok(updates.iter().map(|_| Err(failure.clone())).collect()),
+        let of_pools: Vec<&TargetUpdate> = updates.iter().filter(|update| !names_nodes(update)).collect();
+        let mut in_pools = self.update_pools(&of_pools, targets)?.into_iter();
+        let result = |update: &TargetUpdate| {
+            let found = if names_nodes(update) { None } else { in_pools.next() };
+            found.unwrap_or_else(|| {
+                let ensured = self.ensure(&update.service, targets, update.token.as_deref());
+                ensured.map(|_| Vec::new())
+            })
         };
-        let found = task.balancers()?;
-        let bases: Vec<String> = updates
-            .iter()
-            .map(|update| default_balancer_name(&update.service))
-            .collect();
-        let mut outcomes = [Ok(()), Ok(())];
-        for (outcome, found) in outcomes.iter_mut().zip(&found) {
-            let has_rules = |found: &serde_json::Value| bases.iter().any(|base| balancer::has_rules(found, base));
-            if let Some(found) = found.as_ref().filter(|found| has_rules(found)) {
-                *outcome = task.fill_pools(found, targets, &turn);
-            }
-        }
-        let result = |base: &String| {
-            let mut outcomes = outcomes.iter().zip(&found);
-            let mine = outcomes.find(|(_, found)| found.as_ref().is_some_and(|found| balancer::has_rules(found, base)));
-            match mine {
-                Some((outcome, _)) => outcome.clone().map(|()| Vec::new()),
-                None => Err(Failure::not_found("the Service has no load balancer")),
-            }
-        };
-        Ok(bases.iter().map(result).collect())
+        Ok(updates.iter().map(result).collect())
     }
 
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
@@ -135,6 +123,45 @@ impl LoadBalancers for Azure {
 }
 
 impl Azure {
+    /// Changes the Nodes of these Services in the pools alone: a result for each.
+    fn update_pools(
+        &self,
+        updates: &[&TargetUpdate],
+        targets: &[Target],
+    ) -> Result<Vec<Result<Vec<AnnotationChange>, Failure>>, Failure> {
+        let Some(first) = updates.first() else {
+            return Ok(Vec::new());
+        };
+        let token = updates.iter().find_map(|update| update.token.as_deref());
+        let task = Task::new(self, &first.service, None);
+        let turn = match self.begin(token, 0) {
+            Ok(turn) => turn,
+            Err(failure) => return Ok(updates.iter().map(|_| Err(failure.clone())).collect()),
+        };
+        let found = task.balancers()?;
+        let bases: Vec<String> = updates
+            .iter()
+            .map(|update| default_balancer_name(&update.service))
+            .collect();
+        let serves = |found: &serde_json::Value, base: &String| !balancer::fronts(found, base).is_empty();
+        let mut outcomes = [Ok(()), Ok(())];
+        for (outcome, found) in outcomes.iter_mut().zip(&found) {
+            let serves_some = |found: &&serde_json::Value| bases.iter().any(|base| serves(found, base));
+            if let Some(found) = found.as_ref().filter(serves_some) {
+                *outcome = task.fill_pools(found, targets, &turn);
+            }
+        }
+        let result = |base: &String| {
+            let mut outcomes = outcomes.iter().zip(&found);
+            let mine = outcomes.find(|(_, found)| found.as_ref().is_some_and(|found| serves(found, base)));
+            match mine {
+                Some((outcome, _)) => outcome.clone().map(|()| Vec::new()),
+                None => Err(Failure::not_found("the Service has no load balancer")),
+            }
+        };
+        Ok(bases.iter().map(result).collect())
+    }
+
     /// Whose the load balancers are.
     pub(crate) fn cluster_name(&self) -> String {
         self.context.cluster().name

@@ -1,13 +1,17 @@
 //! What comes next for a Service: looks at the cloud and tells one change, until there is none.
 
+mod group;
+mod links;
+
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
 use serde_json::Value;
 
 use super::address::{self, Address};
+use super::annotations;
 use super::balancer::{self, Place};
 use super::json::{etag, id, items, name, reference, text};
-use super::security::{self, Kept};
+use super::security;
 use super::wanted::{self, Wanted};
 use super::work::{Change, Turn};
 use crate::Azure;
@@ -33,6 +37,8 @@ pub struct Task<'a> {
     balancers: String,
     /// Path of the public addresses.
     addresses: String,
+    /// Path of the private link services.
+    links: String,
 }
 
 /// The address of a frontend; none while it has none.
@@ -62,6 +68,12 @@ impl<'a> Task<'a> {
         let config = &azure.config;
         let own = given(&config.load_balancer_resource_group);
         let network = "providers/Microsoft.Network";
+        // Also where other annotations are wrong.
+        let link_group = service
+            .annotation(&annotations::TABLE.key("pls-resource-group"))
+            .map(str::trim_ascii);
+        let link_group = link_group.filter(|group| !group.is_empty());
+        let link_group = link_group.or(given(&config.private_link_service_resource_group));
         Self {
             base: default_balancer_name(service),
             cluster: azure.cluster_name(),
@@ -70,6 +82,7 @@ impl<'a> Task<'a> {
                 "{}/{network}/publicIPAddresses",
                 config.network_group(address_group.or(own))
             ),
+            links: format!("{}/{network}/privateLinkServices", config.network_group(link_group)),
             azure,
             service,
         }
@@ -92,8 +105,12 @@ impl<'a> Task<'a> {
 
     /// All public addresses of the group.
     pub fn addresses(&self) -> Result<Vec<Value>, Failure> {
+        self.all(&self.addresses)
+    }
+
+    fn all(&self, path: &str) -> Result<Vec<Value>, Failure> {
         let mut all = Vec::new();
-        self.azure.arm.list(&self.addresses, NETWORK, &[], |one| {
+        self.azure.arm.list(path, NETWORK, &[], |one| {
             all.push(one);
             Ok(())
         })?;
@@ -136,25 +153,29 @@ impl<'a> Task<'a> {
             subnet: format!("{network}/subnets/{subnet}"),
             network,
         };
-        let served = balancer::serve(&mut own, wanted, &ids, &place)?;
+        let (served, fronts) = balancer::serve(&mut own, wanted, &ids, &place)?;
+        if let Some(change) = there.map(|there| self.unlink(there, &own)).transpose()?.flatten() {
+            return Ok(Next::Change(change));
+        }
         if served | balancer::add_tags(&mut own, &tags) | has_failed(&own) {
             let etag = there.map(|there| etag(there).to_owned());
             let (path, body) = (place.path, own);
             return Ok(Next::Change(Change::Put { path, body, etag }));
         }
         settled(&own)?;
+        let fronts: Vec<&Value> = fronts.iter().filter_map(|shown| balancer::front(&own, shown)).collect();
         if internal {
-            let fronts = balancer::fronts(&own, &self.base);
-            ips = fronts
-                .iter()
-                .filter_map(|front| ip_of(front, &addresses))
-                .map(str::to_owned)
-                .collect();
-            if ips.is_empty() {
+            let shown = fronts.iter().map(|front| ip_of(front, &addresses).map(str::to_owned));
+            let Some(shown) = shown.collect() else {
                 return Err(Failure::pending(super::SOON, "", "the frontend has no address yet"));
-            }
+            };
+            ips = shown;
         }
-        let left = match self.leave(found[usize::from(!internal)].as_ref()) {
+        let mut left = self.link_change(wanted, &fronts, tags)?;
+        if left.is_none() {
+            left = self.leave(found[usize::from(!internal)].as_ref())?;
+        }
+        let left = match left {
             Some(change) => Some(Next::Change(change)),
             None => self.drop_address(&addresses, &ids, &ips),
         };
@@ -189,7 +210,7 @@ impl<'a> Task<'a> {
             return Ok(Next::Change(change));
         }
         for one in found.iter().flatten() {
-            if let Some(change) = self.leave(Some(one)) {
+            if let Some(change) = self.leave(Some(one))? {
                 return Ok(Next::Change(change));
             }
         }
@@ -218,81 +239,23 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// The change of a load balancer that takes the Service out.
-    fn leave(&self, there: Option<&Value>) -> Option<Change> {
-        let mut left = there?.clone();
+    /// The change of a load balancer that takes the Service out; of what is at its frontends before.
+    fn leave(&self, there: Option<&Value>) -> Result<Option<Change>, Failure> {
+        let Some(there) = there else { return Ok(None) };
+        let mut left = there.clone();
         if !balancer::leave(&mut left, &self.base) {
-            return None;
+            return Ok(None);
         }
-        Some(if balancer::is_bare(&mut left) {
+        if let Some(change) = self.unlink(there, &left)? {
+            return Ok(Some(change));
+        }
+        Ok(Some(if balancer::is_bare(&mut left) {
             Change::Delete {
                 path: id(&left).into(),
                 etag: etag(&left).into(),
             }
         } else {
             Change::put(left)
-        })
-    }
-
-    /// The change of the security group that leaves these rules for the Service.
-    fn group_change(
-        &self,
-        found: &[Option<Value>; 2],
-        addresses: &[Value],
-        rules: &[security::Rule],
-        ips: &[String],
-    ) -> Result<Option<Change>, Failure> {
-        let config = &self.azure.config;
-        let Some(name) = given(&config.security_group_name) else {
-            return Ok(None);
-        };
-        // Whatever was its own: what it has now, and what it has been told to have.
-        let mut own = ips.to_vec();
-        let told = self
-            .service
-            .ingress
-            .iter()
-            .filter_map(|ingress| match &ingress.endpoint {
-                Endpoint::Ip((ip, _)) => Some(ip.as_str()),
-                Endpoint::Hostname(_) => None,
-            });
-        own.extend(told.map(str::to_owned));
-        let tagged = address::named_by(addresses, &wanted::tag(self.service), &self.cluster);
-        own.extend(tagged.into_iter().map(str::to_owned));
-        let mut kept = Vec::new();
-        for one in found.iter().flatten() {
-            let fronts = balancer::fronts(one, &self.base);
-            own.extend(
-                fronts
-                    .iter()
-                    .filter_map(|front| ip_of(front, addresses))
-                    .map(str::to_owned),
-            );
-            for (protocol, port, front) in balancer::of_others(one, &self.base) {
-                let mut all = balancer::all_fronts(one).iter();
-                let front = all.find(|one| super::json::name(one).eq_ignore_ascii_case(front));
-                if let Some(ip) = front.and_then(|front| ip_of(front, addresses)) {
-                    let (protocol, ip) = (protocol.to_owned(), ip.to_owned());
-                    kept.push(Kept { protocol, port, ip });
-                }
-            }
-        }
-        if own.is_empty() {
-            return Ok(None);
-        }
-        let group = config.network_group(given(&config.security_group_resource_group));
-        let path = format!("{group}/providers/Microsoft.Network/networkSecurityGroups/{name}");
-        let Some(mut there) = self.azure.arm.find(&path, NETWORK, &[])? else {
-            if rules.is_empty() {
-                return Ok(None);
-            }
-            let text = format!("there is no network security group {name}; make it, or correct securityGroupName");
-            return Err(Failure::failed_precondition(text));
-        };
-        let changed = security::allow(&mut there, rules, &own, &kept)?;
-        if !changed && !rules.is_empty() {
-            settled(&there)?;
-        }
-        Ok((changed || has_failed(&there)).then(|| Change::put(there)))
+        }))
     }
 }

@@ -22,11 +22,14 @@ fn host(status: &Rc<Cell<&'static str>>) -> FakeHost {
     let host = FakeHost::new();
     host.now(NOW).config(
         r#"{"useManagedIdentityExtension": true, "subscriptionId": "s", "resourceGroup": "rg", "location": "westeurope", "vnetName": "net",
-            "securityGroupName": "sg"}"#,
+            "subnetName": "inner", "securityGroupName": "sg"}"#,
     );
     host.cluster("c", &[]);
     let world: World = Rc::default();
     let group = json!({ "name": "sg", "id": format!("{NETWORK}/networkSecurityGroups/sg"), "etag": "W/\"1\"", "properties": {} });
+    let subnet = format!("{NETWORK}/virtualNetworks/net/subnets/inner");
+    let inner = json!({ "name": "inner", "id": subnet, "etag": "W/\"1\"", "properties": {} });
+    world.borrow_mut().insert(subnet, inner);
     world
         .borrow_mut()
         .insert(format!("{NETWORK}/networkSecurityGroups/sg"), group);
@@ -47,7 +50,7 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest, status: &s
         ("GET", "1") => {
             return FakeAnswer::new(200, &[("Retry-After", "5")], &json!({ "status": status }).to_string());
         }
-        ("GET", "loadBalancers" | "publicIPAddresses") => {
+        ("GET", "loadBalancers" | "publicIPAddresses" | "privateLinkServices") => {
             let all = world.iter().filter(|(there, _)| there.starts_with(&path));
             let all: Vec<&Value> = all.map(|(_, one)| one).collect();
             return FakeAnswer::json(200, &json!({ "value": all }));
@@ -60,6 +63,13 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest, status: &s
             }
             if path.contains("/publicIPAddresses/") {
                 made["properties"]["ipAddress"] = IP.into();
+            }
+            let fronts = made
+                .pointer_mut("/properties/frontendIPConfigurations")
+                .and_then(Value::as_array_mut);
+            for front in fronts.into_iter().flatten() {
+                front["id"] = format!("{path}/frontendIPConfigurations/{}", json::name(front)).into();
+                front["properties"]["privateIPAddress"] = "10.0.0.100".into();
             }
             world.insert(path, made);
         }
@@ -86,12 +96,37 @@ fn service() -> Service {
 
 /// With one Node of this address.
 fn ensure(host: &FakeHost, service: &Service, ip: &str, token: Option<&str>) -> Result<Balancer, Failure> {
+    host.provider::<Azure>().ensure(service, &[target(ip)], token)
+}
+
+fn target(ip: &str) -> Target {
     let node = NodeRef {
         addresses: vec![Address::new(AddressKind::InternalIp, ip)],
         ..NodeRef::named("n")
     };
-    host.provider::<Azure>()
-        .ensure(service, &[Target { node, ready: true }], token)
+    Target { node, ready: true }
+}
+
+fn annotated(set: &[&str]) -> Service {
+    let mut service = service();
+    let pairs = set.iter().map(|key| Pair::new(annotations::TABLE.key(key), "true"));
+    service.annotations = pairs.collect();
+    service
+}
+
+/// Calls until it is done: the changes.
+fn changes<T: std::fmt::Debug>(
+    host: &FakeHost,
+    mut call: impl FnMut(Option<&str>) -> Result<T, Failure>,
+) -> Vec<String> {
+    let (mut last, mut all) = (None, Vec::new());
+    loop {
+        all.extend(requests(host, &mut last, &mut call));
+        if last.is_none() {
+            all.retain(|request| !request.starts_with("GET"));
+            return all;
+        }
+    }
 }
 
 /// Method and last part of each path since this many requests, without tokens.
@@ -190,4 +225,47 @@ fn operation_of_another_service_is_looked_at_once_for_all() {
     // The call that began it reads it after the pause that the cloud asked for.
     let own = requests(&host, &mut first, |token| ensure(&host, &service(), "10.0.0.4", token));
     assert_eq!((own, first.is_some()), (vec!["GET 1".to_owned()], true));
+}
+
+#[test]
+fn nodes_of_node_ports_are_in_the_security_group_too() {
+    let host = host(&succeeded());
+    let service = annotated(&["disable-load-balancer-floating-ip"]);
+    let address = "PUT c-a1bf6e8a36f0a4d3e9a3c00000000000";
+    let made = changes(&host, |token| ensure(&host, &service, "10.0.0.4", token));
+    assert_eq!(made, [address, "PUT c", "PUT sg"]);
+    let update = |ip: &str| {
+        let targets = [target(ip)];
+        changes(&host, |token| {
+            host.provider::<Azure>().update_targets(&service, &targets, token)
+        })
+    };
+    assert_eq!(update("10.0.0.5"), ["PUT c", "PUT sg"]);
+    assert_eq!(update("10.0.0.5"), [""; 0]);
+    let deleted = changes(&host, |token| host.provider::<Azure>().delete(&service, token));
+    assert_eq!(
+        deleted,
+        ["PUT sg", "DELETE c", "DELETE c-a1bf6e8a36f0a4d3e9a3c00000000000"]
+    );
+}
+
+#[test]
+fn private_link_comes_after_its_frontend_and_goes_before_it() {
+    let host = host(&succeeded());
+    let service = annotated(&["load-balancer-internal", "pls-create"]);
+    let link = "pls-a1bf6e8a36f0a4d3e9a3c00000000000";
+    let made = changes(&host, |token| ensure(&host, &service, "10.0.0.4", token));
+    assert_eq!(made, ["PUT c-internal", "PUT inner", &format!("PUT {link}")]);
+    assert_eq!(
+        changes(&host, |token| ensure(&host, &service, "10.0.0.4", token)),
+        [""; 0]
+    );
+    // Without the annotation it stays, and goes with the frontend.
+    let service = annotated(&["load-balancer-internal"]);
+    assert_eq!(
+        changes(&host, |token| ensure(&host, &service, "10.0.0.4", token)),
+        [""; 0]
+    );
+    let deleted = changes(&host, |token| host.provider::<Azure>().delete(&service, token));
+    assert_eq!(deleted, [&format!("DELETE {link}"), "DELETE c-internal"]);
 }

@@ -5,7 +5,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
-use serde_json::{Value, json};
 
 use super::annotations::Asked;
 use crate::config::{Config, given};
@@ -26,20 +25,24 @@ pub struct Wanted<'a> {
     /// What the names of its frontends, rules and probes begin with.
     pub base: String,
     pub cluster: String,
-    pub fronts: Vec<Front<'a>>,
-    disable_outbound_snat: bool,
+    pub fronts: Vec<Front>,
+    pub disable_outbound_snat: bool,
+    /// Port and path of the probe of all Services, where the cluster has one.
+    pub shared_probe: Option<(u16, String)>,
 }
 
 /// What it wants of one family.
-pub struct Front<'a> {
+pub struct Front {
     pub v6: bool,
     /// Name of its frontend where it shares none.
     pub name: String,
     pub pool: String,
     /// Name of its public address where it names none.
     pub address: String,
-    /// The address that it asks for.
-    pub ip: Option<&'a str>,
+    /// The address that the Service requests.
+    pub ip: Option<String>,
+    /// Whether packets keep the address of the frontend; else they are for the node port.
+    pub is_floating: bool,
     /// Internal addresses of the targets, in order.
     pub nodes: Vec<String>,
     /// Who may connect: networks and service tags, in order; only the virtual network where it is empty.
@@ -80,17 +83,11 @@ impl<'a> Wanted<'a> {
         config: &Config,
         cluster: &str,
     ) -> Result<Self, Failure> {
-        let mut wrong = Vec::new();
-        if service.ports.iter().any(|port| port.protocol == Protocol::Sctp) {
-            wrong.push("there are no load balancers for SCTP".to_owned());
-        }
         let v6: Vec<bool> = match service.ip_families.as_slice() {
             [] => vec![false],
             families => families.iter().map(|family| *family == IpFamily::Ipv6).collect(),
         };
-        if asked.internal && v6.contains(&true) {
-            wrong.push("internal load balancers have IPv4 addresses only; set ipFamilies to IPv4".into());
-        }
+        let mut wrong = impossible(service, &asked);
         if asked.internal && asked.subnet.or(given(&config.subnet_name)).is_none() {
             wrong.push("an internal load balancer needs subnetName in the cloud config".into());
         }
@@ -118,7 +115,10 @@ impl<'a> Wanted<'a> {
                 name: format!("{base}{subnet}{suffix}"),
                 pool: pool(cluster, v6),
                 address: format!("{cluster}-{base}{}{suffix}", prefix.unwrap_or_default()),
-                ip: asked.ip[usize::from(v6)].or(spec.filter(|ip| ip.contains(':') == v6)),
+                ip: asked.ip[usize::from(v6)]
+                    .or(spec.filter(|ip| ip.contains(':') == v6))
+                    .map(as_written),
+                is_floating: !is_for_nodes(&asked, v6),
                 nodes: nodes_of(targets, v6),
                 sources: sources.iter().filter(of_family).cloned().collect(),
             }
@@ -130,6 +130,7 @@ impl<'a> Wanted<'a> {
             cluster: cluster.into(),
             fronts,
             disable_outbound_snat: config.disable_outbound_snat,
+            shared_probe: config.shared_probe(),
             asked,
         })
     }
@@ -147,58 +148,57 @@ impl<'a> Wanted<'a> {
         tag(self.service)
     }
 
-    /// Name of the rule, and probe, of a port.
-    pub fn rule_name(&self, front: &Front<'_>, port: &ServicePort) -> String {
-        let subnet = self.asked.subnet.filter(|_| self.asked.internal);
-        let subnet = subnet.map(|subnet| format!("-{subnet}")).unwrap_or_default();
-        let suffix = if self.fronts.len() > 1 && front.v6 { V6 } else { "" };
-        format!("{}{subnet}-{}-{}{suffix}", self.base, words(port.protocol).0, port.port)
+    /// What names of this frontend end with: those of the second family differ.
+    pub fn suffix(&self, front: &Front) -> &'static str {
+        if self.fronts.len() > 1 && front.v6 { V6 } else { "" }
     }
+}
 
-    /// The probe of a port; none where nothing can be asked.
-    pub fn probe(&self, port: &ServicePort) -> Option<Value> {
-        let asked = &self.asked;
-        let own = self
-            .service
-            .health_check_node_port
-            .filter(|_| self.service.traffic_policy == TrafficPolicy::Local);
-        let (protocol, to, path) = match own {
-            Some(to) => ("Http", to, Some("/healthz")),
-            None if port.protocol != Protocol::Tcp => return None,
-            None => {
-                let protocol = asked.probe.unwrap_or("Tcp");
-                (
-                    protocol,
-                    port.node_port?,
-                    (protocol != "Tcp").then_some(asked.probe_path),
-                )
-            }
-        };
-        let mut probe = json!({
-            "protocol": protocol, "port": to, "intervalInSeconds": asked.probe_seconds, "probeThreshold": asked.probe_count,
-        });
-        if let Some(path) = path {
-            probe["requestPath"] = path.into();
-        }
-        Some(probe)
-    }
+/// Whether a Service has IPv6 addresses.
+pub fn has_v6(service: &Service) -> bool {
+    service.ip_families.contains(&IpFamily::Ipv6)
+}
 
-    /// The rule of a port, but for what it leads from and to.
-    pub fn rule(&self, port: &ServicePort) -> Value {
-        let affinity = match self.service.session_affinity_seconds {
-            Some(_) => "SourceIP",
-            None => "Default",
-        };
-        let mut rule = json!({
-            "protocol": words(port.protocol).1, "frontendPort": port.port, "backendPort": port.port, "enableFloatingIP": true,
-            "loadDistribution": affinity, "disableOutboundSnat": self.disable_outbound_snat,
-        });
-        if port.protocol == Protocol::Tcp {
-            rule["enableTcpReset"] = self.asked.tcp_reset.into();
-            rule["idleTimeoutInMinutes"] = self.asked.idle_minutes.into();
-        }
-        rule
+/// Whether packets are for the Nodes instead of the load balancer's address: with that annotation, and for all internal IPv6 addresses, of which Azure has no
+/// floating ones. Of a Service with both families it is asked for IPv6.
+pub fn is_for_nodes(asked: &Asked<'_>, v6: bool) -> bool {
+    !asked.floating || (asked.internal && v6)
+}
+
+/// What Azure, or the combination of settings, does not allow.
+fn impossible(service: &Service, asked: &Asked<'_>) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if !asked.all_ports && service.ports.iter().any(|port| port.protocol == Protocol::Sctp) {
+        wrong.push("load balancers take SCTP only with high-availability ports".to_owned());
     }
+    let for_nodes = is_for_nodes(asked, has_v6(service));
+    if asked.all_ports && for_nodes {
+        wrong.push(
+            "high-availability ports need IPv4 addresses and floating IP; remove one of the annotations, or IPv6"
+                .into(),
+        );
+    }
+    if for_nodes && service.ports.iter().any(|port| port.node_port.is_none()) {
+        wrong.push("rules without floating IP need node ports; remove allocateLoadBalancerNodePorts: false".into());
+    }
+    if for_nodes && asked.deny_others {
+        wrong.push("without floating IP the rule that denies all other sources would cut off the Nodes; remove one of the annotations, or IPv6".into());
+    }
+    if asked.link.is_some() {
+        if asked.floating && !asked.internal {
+            wrong.push("a private link service needs an internal address, or rules without floating IP; set one of the annotations".into());
+        }
+        if service.ip_families == [IpFamily::Ipv6] {
+            wrong.push("private link services have IPv4 addresses only; add IPv4 to ipFamilies".into());
+        }
+    }
+    wrong
+}
+
+/// An address in its shortest spelling, which is the cloud's.
+fn as_written(ip: &str) -> String {
+    ip.parse::<std::net::IpAddr>()
+        .map_or_else(|_| ip.to_owned(), |ip| ip.to_string())
 }
 
 /// Name of the pool of all Nodes.

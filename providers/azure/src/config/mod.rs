@@ -14,6 +14,9 @@ use serde::de::IgnoredAny;
 
 use crate::auth;
 
+/// Port on which kube-proxy reports its health, its `--healthz-bind-address`.
+const KUBE_PROXY: u16 = 10256;
+
 /// The whole file.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -94,10 +97,14 @@ pub struct Config {
     pub disable_outbound_snat: bool,
     maximum_load_balancer_rule_count: IgnoredAny,
     multiple_standard_load_balancer_configurations: IgnoredAny,
-    cluster_service_load_balancer_health_probe_mode: IgnoredAny,
-    cluster_service_shared_load_balancer_health_probe_port: IgnoredAny,
-    cluster_service_shared_load_balancer_health_probe_path: IgnoredAny,
-    private_link_service_resource_group: IgnoredAny,
+    /// `servicenodeport` (default) or `shared`: one probe for all Services.
+    cluster_service_load_balancer_health_probe_mode: Option<String>,
+    /// Port of that one, else kube-proxy's.
+    cluster_service_shared_load_balancer_health_probe_port: Option<u16>,
+    /// Path of that one, else `/healthz`.
+    cluster_service_shared_load_balancer_health_probe_path: Option<String>,
+    /// Resource group of private link services, else that of the machines.
+    pub private_link_service_resource_group: Option<String>,
 
     /// Tags of what is made, as `key=value,key=value`.
     pub tags: Option<String>,
@@ -179,6 +186,16 @@ impl Config {
         !given(&self.vm_type).is_some_and(|kind| kind.eq_ignore_ascii_case("standard"))
     }
 
+    /// Port and path of the one probe of all Services, where there is to be one.
+    pub fn shared_probe(&self) -> Option<(u16, String)> {
+        let mode = given(&self.cluster_service_load_balancer_health_probe_mode)?;
+        let path = given(&self.cluster_service_shared_load_balancer_health_probe_path).unwrap_or("/healthz");
+        let port = self.cluster_service_shared_load_balancer_health_probe_port;
+        // 0 is the default, as with upstream.
+        let port = port.filter(|port| *port > 0).unwrap_or(KUBE_PROXY);
+        mode.eq_ignore_ascii_case("shared").then(|| (port, path.to_owned()))
+    }
+
     /// Tags of what is made.
     pub fn all_tags(&self) -> serde_json::Map<String, serde_json::Value> {
         let pairs = given(&self.tags).unwrap_or_default().split(',');
@@ -211,6 +228,12 @@ impl Config {
             && !["vmss", "vmssflex", "standard"].contains(&kind.to_ascii_lowercase().as_str())
         {
             problems.add("vmType", format!("\"{kind}\" is none of vmss, vmssflex and standard"));
+        }
+        if let Some(mode) = given(&self.cluster_service_load_balancer_health_probe_mode)
+            && !["servicenodeport", "shared"].contains(&mode.to_ascii_lowercase().as_str())
+        {
+            let text = format!("\"{mode}\" is none of servicenodeport and shared");
+            problems.add("clusterServiceLoadBalancerHealthProbeMode", text);
         }
         if given(&self.load_balancer_sku).is_some_and(|sku| sku.eq_ignore_ascii_case("basic")) {
             let text = "Azure retired Basic load balancers in September 2025; write standard, or remove the key";

@@ -70,6 +70,21 @@ fn all_mistakes_are_reported_together() {
 }
 
 #[test]
+fn probe_of_all_services_is_a_known_mode() {
+    let mode = |mode: &str| {
+        let text = format!(
+            r#"{{"clusterServiceLoadBalancerHealthProbeMode": "{mode}", "useManagedIdentityExtension": true, "subscriptionId": "s", "resourceGroup": "r",
+                "location": "l", "clusterServiceSharedLoadBalancerHealthProbePort": 0}}"#
+        );
+        let config: Config = serde_json::from_str(&text).unwrap();
+        (problems(&text), config.shared_probe())
+    };
+    assert_eq!(mode("Shared"), (vec![], Some((10_256, "/healthz".to_owned()))));
+    assert_eq!(mode("ServiceNodePort"), (vec![], None));
+    assert_eq!(mode("own").0, ["clusterServiceLoadBalancerHealthProbeMode"]);
+}
+
+#[test]
 fn azure_stack_needs_both_endpoints() {
     let stack = r#"{"cloud": "AzureStackCloud", "tenantId": "t", "aadClientId": "c", "subscriptionId": "s", "resourceGroup": "r", "location": "l"}"#;
     assert_eq!(problems(stack), ["resourceManagerEndpoint", "activeDirectoryEndpoint"]);

@@ -34,6 +34,13 @@ async fn microsofts_clients_find_azure_in_the_stand_in() {
         "gone": [404, "ResourceNotFound"], "most": 4,
     });
     assert_eq!(seen["disks"], disks);
+    let links = json!({
+        "families": ["10.22", "fd00:"], "alias": "judged", "connected": ["endpoint"], "left": 0,
+        "wrong": ["InvalidRequestFormat", "InvalidRequestFormat", "RulesUseSameBackendPortProtocolAndPool", "InvalidRequestFormat", "InvalidRequestFormat"],
+        "closed": [400, "PrivateLinkServiceCannotBeCreatedInSubnetThatHasNetworkPoliciesEnabled"],
+        "in_use": [400, "InUseFrontendIPConfigurationCannotBeDeleted"], "kept": [400, "PrivateLinkServiceInUse"],
+    });
+    assert_eq!(seen["links"], links);
     assert_eq!(seen["token"], json!([401, "ExpiredAuthenticationToken"]));
     let calls = cloud.calls().await.unwrap();
     let by_microsoft = calls

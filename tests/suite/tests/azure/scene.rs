@@ -61,9 +61,9 @@ impl Scene {
         node.create(&self.client).await.unwrap();
     }
 
-    /// A machine and its Node; the machine's id.
+    /// A machine with addresses of both families, and its Node; the machine's id.
     pub async fn joins(&self, name: &str, pods: &str) -> String {
-        let machine = self.does("add_machine", json!({ "name": name })).await;
+        let machine = self.does("add_machine", json!({ "name": name, "ipv6": true })).await;
         self.registers(name, pods).await;
         machine["id"].as_str().unwrap().to_owned()
     }

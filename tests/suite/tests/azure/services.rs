@@ -14,14 +14,20 @@ const README: &str = include_str!("../../../../providers/azure/README.md");
 
 pub const CONTROLLERS: &str =
     "--controllers=cloud-node-controller,service-lb-controller,cloud-node-lifecycle-controller";
-const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
+pub const INTERNAL: &str = "service.beta.kubernetes.io/azure-load-balancer-internal";
 const FIXED: &str = "service.beta.kubernetes.io/azure-load-balancer-ipv4";
 const BALANCER: &str = "PUT Microsoft.Network/loadBalancers";
 
 impl Scene {
     /// Two Nodes, and Cloudwit.
-    async fn with_nodes() -> Self {
+    pub async fn with_nodes() -> Self {
+        Self::with_nodes_and(json!({})).await
+    }
+
+    /// The same, with further keys of the cloud config.
+    pub async fn with_nodes_and(config: Value) -> Self {
         let mut scene = Self::new().await;
+        scene.config = config;
         scene.does("operations_take", json!({ "seconds": 0.2 })).await;
         scene.joins("one", "10.244.1.0/24").await;
         scene.joins("two", "10.244.2.0/24").await;
@@ -65,7 +71,7 @@ impl Scene {
     }
 
     /// Waits until the rules of the security group are as wished.
-    async fn allows(&self, what: &str, wished: impl Fn(&[Value]) -> bool) {
+    pub async fn allows(&self, what: &str, wished: impl Fn(&[Value]) -> bool) {
         self.comes(what, "networkSecurityGroups", |all| {
             let rules = all[0]["properties"]["securityRules"].as_array();
             wished(rules.map_or(&[], Vec::as_slice))
@@ -73,7 +79,7 @@ impl Scene {
         .await;
     }
 
-    async fn patch(&self, service: &str, patch: Value) {
+    pub async fn patch(&self, service: &str, patch: Value) {
         let patch = Patch::Merge(patch);
         self.services()
             .patch(service, &PatchParams::default(), &patch)
@@ -81,12 +87,12 @@ impl Scene {
             .unwrap();
     }
 
-    async fn annotate(&self, service: &str, key: &str, value: Value) {
+    pub async fn annotate(&self, service: &str, key: &str, value: Value) {
         self.patch(service, json!({ "metadata": { "annotations": { key: value } } }))
             .await;
     }
 
-    async fn is_gone(&self, service: &str) {
+    pub async fn is_gone(&self, service: &str) {
         self.services().delete(service, &DeleteParams::default()).await.unwrap();
         self.settled("the Service is gone", || async {
             match self.services().get_opt(service).await.unwrap() {
@@ -98,9 +104,9 @@ impl Scene {
     }
 
     /// Deletes it and waits until nothing is left in the cloud.
-    async fn leaves_nothing(&self, service: &str) {
+    pub async fn leaves_nothing(&self, service: &str) {
         self.is_gone(service).await;
-        for kind in ["loadBalancers", "publicIPAddresses"] {
+        for kind in ["loadBalancers", "publicIPAddresses", "privateLinkServices"] {
             assert_eq!(self.has(kind).await, Vec::<Value>::new(), "{kind}");
         }
         self.allows("no rule is left", <[Value]>::is_empty).await;
@@ -130,7 +136,7 @@ impl Scene {
     }
 }
 
-fn rules(balancer: &Value) -> &[Value] {
+pub fn rules(balancer: &Value) -> &[Value] {
     let rules = balancer["properties"]["loadBalancingRules"].as_array();
     rules.map_or(&[], Vec::as_slice)
 }

@@ -19,7 +19,14 @@ fn service(number: u8, port: u16) -> Service {
 }
 
 fn put_in(balancer: &mut Value, service: &Service) -> Result<bool, Failure> {
-    let config = json!({ "vnetName": "v", "securityGroupName": "g" });
+    put_in_with(
+        balancer,
+        service,
+        json!({ "vnetName": "v", "subnetName": "x", "securityGroupName": "g" }),
+    )
+}
+
+fn put_in_with(balancer: &mut Value, service: &Service, config: Value) -> Result<bool, Failure> {
     let config: Config = serde_json::from_value(config).unwrap();
     let targets = [Target {
         node: NodeRef {
@@ -38,7 +45,8 @@ fn put_in(balancer: &mut Value, service: &Service) -> Result<bool, Failure> {
         subnet: "/subscriptions/s/v/subnets/x".into(),
     };
     let addresses = ["/subscriptions/s/ip4".to_owned(), "/subscriptions/s/ip6".to_owned()];
-    serve(balancer, &wanted, &addresses, &place)
+    let addresses = if wanted.asked.internal { &[][..] } else { &addresses };
+    serve(balancer, &wanted, addresses, &place).map(|(changed, _)| changed)
 }
 
 fn names<'a>(balancer: &'a Value, list: &str) -> Vec<&'a str> {
@@ -107,4 +115,119 @@ fn pool_of_interfaces_is_untouched_and_reports_it() {
     let failure = fill_pool(&mut balancer, "kubernetes", &[], "/v").unwrap_err();
     assert!(failure.message().contains("nodeIP"), "{failure:?}");
     assert_eq!(balancer, before);
+}
+
+fn annotated(mut service: Service, annotations: &[(&str, &str)]) -> Service {
+    let pairs = annotations
+        .iter()
+        .map(|(key, value)| Pair::new(annotations::TABLE.key(key), *value));
+    service.annotations = pairs.collect();
+    service
+}
+
+#[test]
+fn port_without_rule_keeps_the_frontend_and_one_without_probe_loses_it() {
+    let mut balancer = empty("westeurope");
+    put_in(&mut balancer, &service(1, 80)).unwrap();
+    let no_probe = annotated(
+        service(1, 80),
+        &[("service.beta.kubernetes.io/port_80_no_probe_rule", "true")],
+    );
+    assert!(put_in(&mut balancer, &no_probe).unwrap());
+    assert!(!put_in(&mut balancer, &no_probe).unwrap());
+    assert_eq!((names(&balancer, RULES).len(), names(&balancer, PROBES).len()), (2, 0));
+    assert!(
+        items(&balancer, RULES)
+            .iter()
+            .all(|rule| reference(rule, "probe").is_empty())
+    );
+    let no_rule = annotated(
+        service(1, 80),
+        &[("service.beta.kubernetes.io/port_80_no_lb_rule", "true")],
+    );
+    assert!(put_in(&mut balancer, &no_rule).unwrap());
+    assert!(!put_in(&mut balancer, &no_rule).unwrap());
+    assert_eq!((names(&balancer, RULES).len(), names(&balancer, FRONTS).len()), (0, 2));
+    assert!(leave(&mut balancer, BASE) && is_bare(&mut balancer));
+}
+
+#[test]
+fn probe_of_all_services_goes_with_the_last_rule() {
+    let mut balancer = empty("westeurope");
+    let shared =
+        || json!({ "vnetName": "v", "securityGroupName": "g", "clusterServiceLoadBalancerHealthProbeMode": "shared" });
+    put_in_with(&mut balancer, &service(1, 80), shared()).unwrap();
+    put_in_with(&mut balancer, &service(2, 81), shared()).unwrap();
+    assert_eq!(names(&balancer, PROBES), [SHARED_PROBE]);
+    assert!(!put_in_with(&mut balancer, &service(1, 80), shared()).unwrap());
+    leave(&mut balancer, BASE);
+    assert_eq!(names(&balancer, PROBES), [SHARED_PROBE]);
+    // The other one gets probes of its own.
+    put_in(&mut balancer, &service(2, 81)).unwrap();
+    assert_eq!(names(&balancer, PROBES).len(), 2);
+    assert!(!names(&balancer, PROBES).contains(&SHARED_PROBE));
+}
+
+#[test]
+fn internal_frontends_have_an_address_of_each_family() {
+    let mut balancer = empty("westeurope");
+    let service = annotated(
+        service(1, 80),
+        &[("load-balancer-internal", "true"), ("load-balancer-ipv6", "fd00::7")],
+    );
+    put_in(&mut balancer, &service).unwrap();
+    assert!(!put_in(&mut balancer, &service).unwrap());
+    let fronts: Vec<&Value> = all_fronts(&balancer).iter().map(|front| &front["properties"]).collect();
+    let subnet = json!({ "id": "/subscriptions/s/v/subnets/x" });
+    assert_eq!(
+        fronts[0],
+        &json!({ "subnet": subnet, "privateIPAllocationMethod": "Dynamic" })
+    );
+    let v6 = json!({
+        "subnet": subnet, "privateIPAllocationMethod": "Static", "privateIPAddress": "fd00::7", "privateIPAddressVersion": "IPv6",
+    });
+    assert_eq!(fronts[1], &v6);
+    assert_eq!(in_pool(&balancer, "kubernetes-IPv6"), ["fd00::4"]);
+}
+
+#[test]
+fn rule_for_all_ports_has_its_frontend_alone() {
+    let mut balancer = empty("westeurope");
+    let fixed = [("load-balancer-internal", "true"), ("load-balancer-ipv4", "10.0.0.9")];
+    let all = [
+        fixed[0],
+        fixed[1],
+        ("load-balancer-enable-high-availability-ports", "true"),
+    ];
+    let one_family = |number, port, set| {
+        let mut service = annotated(service(number, port), set);
+        service.ip_families.pop();
+        service
+    };
+    put_in(&mut balancer, &one_family(1, 80, &all)).unwrap();
+    assert_eq!(names(&balancer, RULES), [format!("{BASE}-TCP-80")]);
+    let clash = put_in(&mut balancer.clone(), &one_family(2, 81, &fixed)).unwrap_err();
+    assert_eq!(clash.kind, FailureKind::AlreadyExists);
+    let mut balancer = empty("westeurope");
+    put_in(&mut balancer, &one_family(1, 80, &fixed)).unwrap();
+    let clash = put_in(&mut balancer, &one_family(2, 81, &all)).unwrap_err();
+    assert_eq!(clash.kind, FailureKind::AlreadyExists);
+}
+
+#[test]
+fn private_links_are_at_private_addresses_and_without_floating_ip() {
+    let linked = |service: &Service| {
+        let mut balancer = empty("westeurope");
+        put_in(&mut balancer, service).unwrap();
+        may_be_linked(&balancer, &all_fronts(&balancer)[0])
+    };
+    assert!(!linked(&service(1, 80)));
+    assert!(linked(&annotated(
+        service(1, 80),
+        &[("load-balancer-internal", "true")]
+    )));
+    assert!(linked(&annotated(
+        service(1, 80),
+        &[("disable-load-balancer-floating-ip", "true")]
+    )));
 }

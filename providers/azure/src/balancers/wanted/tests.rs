@@ -1,4 +1,6 @@
 use super::super::annotations;
+use serde_json::json;
+
 use super::*;
 
 fn config() -> Config {
@@ -23,6 +25,13 @@ fn port(port: u16, protocol: Protocol) -> ServicePort {
     }
 }
 
+fn pairs(set: &[(&str, &str)]) -> Vec<Pair> {
+    let pairs = set
+        .iter()
+        .map(|(key, value)| Pair::new(annotations::TABLE.key(key), *value));
+    pairs.collect()
+}
+
 fn wanted<'a>(service: &'a Service, config: &Config) -> Result<Wanted<'a>, Failure> {
     Wanted::new(service, annotations::read(service)?, &[], config, "kubernetes")
 }
@@ -40,49 +49,71 @@ fn names_are_upstreams() {
     let (v4, v6) = (format!("kubernetes-{base}"), format!("kubernetes-{base}-IPv6"));
     assert_eq!(shown[0], (base.into(), "kubernetes".into(), v4));
     assert_eq!(shown[1], (format!("{base}-IPv6"), "kubernetes-IPv6".into(), v6));
-    let rule = |front: usize, port: usize| wanted.rule_name(&wanted.fronts[front], &both.ports[port]);
-    assert_eq!(
-        (rule(0, 0), rule(1, 1)),
-        (format!("{base}-TCP-80"), format!("{base}-UDP-53-IPv6"))
-    );
+    let suffix = |front: usize| wanted.suffix(&wanted.fronts[front]);
+    assert_eq!((suffix(0), suffix(1)), ("", "-IPv6"));
     assert_eq!(wanted.tag(), "default/web");
 }
 
 #[test]
-fn probes_follow_protocol_and_policy() {
-    let cluster = service(|_| {});
+fn sources_are_of_the_family_and_the_internet_where_there_are_none() {
     let config = config();
-    let open = wanted(&cluster, &config).unwrap();
-    let probe = open.probe(&cluster.ports[0]).unwrap();
-    assert_eq!((&probe["protocol"], &probe["port"]), (&json!("Tcp"), &json!(30_080)));
-    assert_eq!(open.probe(&cluster.ports[1]), None);
-    assert_eq!(open.fronts[0].sources, ["Internet"]);
-    let local = service(|service| {
-        service.traffic_policy = TrafficPolicy::Local;
-        service.health_check_node_port = Some(32_000);
-        service.session_affinity_seconds = Some(10);
-        service.source_ranges = vec!["10.1.2.3/8".into(), "fd00::/8".into()];
-    });
-    let wanted = wanted(&local, &config).unwrap();
-    let probe = wanted.probe(&local.ports[1]).unwrap();
     assert_eq!(
-        (&probe["port"], &probe["requestPath"]),
-        (&json!(32_000), &json!("/healthz"))
+        wanted(&service(|_| {}), &config).unwrap().fronts[0].sources,
+        ["Internet"]
     );
-    assert_eq!(wanted.rule(&local.ports[0])["loadDistribution"], "SourceIP");
-    assert_eq!(wanted.fronts[0].sources, ["10.0.0.0/8"], "of the family alone");
+    let named = service(|service| service.source_ranges = vec!["10.1.2.3/8".into(), "fd00::/8".into()]);
+    assert_eq!(wanted(&named, &config).unwrap().fronts[0].sources, ["10.0.0.0/8"]);
+}
+
+#[test]
+fn internal_ipv6_does_not_float_and_addresses_are_in_the_clouds_spelling() {
+    let config = config();
+    let both = service(|service| {
+        service.ip_families = vec![IpFamily::Ipv4, IpFamily::Ipv6];
+        service.annotations = pairs(&[("load-balancer-internal", "true"), ("load-balancer-ipv6", "FD00:0::7")]);
+    });
+    let shown = wanted(&both, &config).unwrap();
+    let floating: Vec<bool> = shown.fronts.iter().map(|front| front.is_floating).collect();
+    assert_eq!(floating, [true, false]);
+    assert_eq!(shown.fronts[1].ip.as_deref(), Some("fd00::7"));
 }
 
 #[test]
 fn what_azure_does_not_have_is_refused_all_at_once() {
-    let wrong = service(|service| {
-        service.ports = vec![port(80, Protocol::Sctp)];
-        service.ip_families = vec![IpFamily::Ipv6];
-        service.annotations = vec![Pair::new(annotations::TABLE.key("load-balancer-internal"), "true")];
-    });
-    let failure = wanted(&wrong, &Config::default()).err().unwrap();
-    assert_eq!(failure.kind, FailureKind::Invalid);
-    for part in ["SCTP", "IPv4", "subnetName", "vnetName", "securityGroupName"] {
-        assert!(failure.message().contains(part), "{part}: {failure:?}");
-    }
+    let refused = |change: &dyn Fn(&mut Service), annotations: &[(&str, &str)]| {
+        let wrong = service(|service| {
+            service.annotations = pairs(annotations);
+            change(service);
+        });
+        let failure = wanted(&wrong, &Config::default()).err().unwrap();
+        assert_eq!(failure.kind, FailureKind::Invalid);
+        failure.message().to_owned()
+    };
+    let has = |text: &str, parts: &[&str]| {
+        parts
+            .iter()
+            .for_each(|part| assert!(text.contains(part), "{part}: {text}"))
+    };
+    let sctp = |service: &mut Service| service.ports = vec![port(80, Protocol::Sctp)];
+    let parts = ["SCTP", "subnetName", "vnetName", "securityGroupName"];
+    has(&refused(&sctp, &[("load-balancer-internal", "true")]), &parts);
+    let all = ["internal", "enable-high-availability-ports"].map(|key| format!("load-balancer-{key}"));
+    let all = [(all[0].as_str(), "true"), (all[1].as_str(), "true")];
+    let apart = ("disable-load-balancer-floating-ip", "true");
+    let v6 = |service: &mut Service| service.ip_families = vec![IpFamily::Ipv6];
+    has(
+        &refused(&v6, &[all[0], all[1], ("pls-create", "true")]),
+        &["floating IP", "private link services have IPv4"],
+    );
+    has(
+        &refused(&|_| {}, &[all[0], all[1], apart]),
+        &["high-availability ports need"],
+    );
+    let without_node_port = |service: &mut Service| service.ports[0].node_port = None;
+    let deny = ("deny-all-except-load-balancer-source-ranges", "true");
+    has(&refused(&without_node_port, &[apart, deny]), &["node ports", "cut off"]);
+    has(
+        &refused(&|_| {}, &[("pls-create", "true")]),
+        &["needs an internal address"],
+    );
 }
