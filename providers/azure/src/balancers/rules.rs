@@ -4,7 +4,7 @@ use cloudwit_guest_sdk::prelude::*;
 use serde_json::{Value, json};
 
 use super::annotations::{ProbeSettings, of_app_protocol};
-use super::wanted::{Front, Wanted, words};
+use super::wanted::{Front, LONGEST_NAME, Wanted, shortened, words};
 
 /// Name of the probe of all Services, as upstream names it.
 pub const SHARED_PROBE: &str = "cluster-service-shared-health-probe";
@@ -48,16 +48,13 @@ pub fn of(wanted: &Wanted<'_>, front: &Front) -> Vec<WantedRule> {
         .collect()
 }
 
-/// Name of the rule, and probe, of a port.
+/// Name of the rule, and probe, of a port. A long name of a subnet in it is shortened, as upstream does.
 fn name(wanted: &Wanted<'_>, front: &Front, protocol: Protocol, port: u16) -> String {
+    let (base, end) = (&wanted.base, format!("-{}-{port}", words(protocol).0));
     let subnet = wanted.asked.subnet.filter(|_| wanted.asked.internal);
-    let subnet = subnet.map(|subnet| format!("-{subnet}")).unwrap_or_default();
-    format!(
-        "{}{subnet}-{}-{port}{}",
-        wanted.base,
-        words(protocol).0,
-        wanted.suffix(front)
-    )
+    let left = LONGEST_NAME.saturating_sub(base.len() + end.len() + 1);
+    let subnet = subnet.map(|subnet| format!("-{}", shortened(subnet, left)));
+    format!("{base}{}{end}{}", subnet.unwrap_or_default(), wanted.suffix(front))
 }
 
 /// The one rule for all ports, named like that of the first.

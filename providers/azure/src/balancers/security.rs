@@ -41,7 +41,7 @@ pub struct Kept {
     pub ip: Option<String>,
 }
 
-/// Whose the destinations of rules are.
+/// Owners of the destinations of rules.
 #[derive(Debug, Default)]
 pub struct Owners {
     /// Addresses of the Service.
@@ -167,7 +167,7 @@ impl Owners {
         let protocol = text(rule, "protocol");
         let denies = text(rule, "access").eq_ignore_ascii_case("Deny");
         let now = values(rule, "destinationAddressPrefixes", "destinationAddressPrefix");
-        // Rules for Nodes have the Service's own node ports: whoever is in them and is no Node any more goes.
+        // Rules for Nodes have node ports of one Service: addresses that are no Node's any more are removed.
         let has = |other: &str, number: u64| {
             other.eq_ignore_ascii_case(protocol) && ports.iter().any(|port| port.parse() == Ok(number))
         };

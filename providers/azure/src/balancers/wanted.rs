@@ -12,6 +12,9 @@ use crate::config::{Config, given};
 /// Of everything that belongs to the second family of a Service, and of each pool for IPv6.
 const V6: &str = "-IPv6";
 
+/// Longest name of a frontend or rule without the suffix of its family: 80 characters with it.
+pub const LONGEST_NAME: usize = 75;
+
 /// Tag of a public address: the Services that use it, between commas.
 pub const SERVICES: &str = "k8s-azure-service";
 
@@ -105,14 +108,12 @@ impl<'a> Wanted<'a> {
         let sources = sources(service, &asked)?;
         let front = |v6: bool| {
             let suffix = if both && v6 { V6 } else { "" };
-            let subnet = asked.subnet.filter(|_| asked.internal);
-            let subnet = subnet.map(|subnet| format!("-{subnet}")).unwrap_or_default();
             let spec = service.load_balancer_ip.as_deref().filter(|ip| !ip.is_empty());
             let prefix = asked.prefix[usize::from(both && v6)].map(|id| format!("-{}", crate::arm::ids::name(id)));
             let of_family = |source: &&String| !source.contains('/') || source.contains(':') == v6;
             Front {
                 v6,
-                name: format!("{base}{subnet}{suffix}"),
+                name: front_name(&base, asked.subnet.filter(|_| asked.internal)) + suffix,
                 pool: pool(cluster, v6),
                 address: format!("{cluster}-{base}{}{suffix}", prefix.unwrap_or_default()),
                 ip: asked.ip[usize::from(v6)]
@@ -193,6 +194,23 @@ fn impossible(service: &Service, asked: &Asked<'_>) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Name of a frontend but for the suffix of its family: shortened as upstream does, with an end that Azure allows.
+fn front_name(base: &str, subnet: Option<&str>) -> String {
+    let Some(subnet) = subnet else { return base.to_owned() };
+    let whole = format!("{base}-{subnet}");
+    let mut short = shortened(&whole, LONGEST_NAME);
+    if short.len() < whole.len() && !short.ends_with(|last: char| last.is_alphabetic() || last == '_') {
+        short.pop();
+        short.push('_');
+    }
+    short
+}
+
+/// The first characters of a name, this many at most.
+pub fn shortened(name: &str, longest: usize) -> String {
+    name.chars().take(longest).collect()
 }
 
 /// An address in its shortest spelling, which is the cloud's.

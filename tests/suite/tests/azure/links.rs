@@ -116,7 +116,7 @@ async fn private_link_of_rules_without_floating_ip_is_shared_and_that_of_others_
     also.create(&scene.client).await.unwrap();
     assert_eq!(scene.address("also", "").await, ip);
     assert_eq!(scene.has(KIND).await.len(), 1);
-    // Somebody takes it over: it is neither changed nor deleted, and the Service says so.
+    // Without this cluster's tag it is neither changed nor deleted, with an Event.
     let mut taken = scene.has(KIND).await.remove(0);
     let tags = taken["tags"].take();
     scene

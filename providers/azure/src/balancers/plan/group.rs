@@ -41,7 +41,7 @@ impl Task<'_> {
         }
         Ok((changed || has_failed(&there)).then(|| Change::put(there)))
     }
-    /// Whose the destinations of security rules are. Whatever was the Service's is: what it has now, and what its status and tags say.
+    /// Owners of the destinations of security rules. The Service's are those that it has now, and those in its status and tags.
     fn owners(&self, found: &[Option<Value>; 2], addresses: &[Value], ips: &[String]) -> Owners {
         let mut owners = Owners::default();
         owners.own.extend(ips.iter().cloned());

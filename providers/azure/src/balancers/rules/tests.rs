@@ -213,3 +213,13 @@ fn pods_behind_the_proxy_protocol_are_probed_themselves() {
     local(&mut service);
     assert_eq!(names(&rules(&service))[0].1, Some("TCP-80"));
 }
+
+#[test]
+fn long_names_of_subnets_are_shortened_as_upstream_does() {
+    let subnet = "snet-kubernetes-internal-westeurope-001-production";
+    let mut service = service(&[INTERNAL, ("load-balancer-internal-subnet", subnet)]);
+    service.ip_families = vec![IpFamily::Ipv4, IpFamily::Ipv6];
+    let rules = rules_with(&service, &json!({}));
+    let expected = format!("{BASE}-snet-kubernetes-internal-westeurope-TCP-80-IPv6");
+    assert_eq!((rules[1][0].name.as_str(), expected.len()), (expected.as_str(), 80));
+}

@@ -55,6 +55,20 @@ fn names_are_upstreams() {
 }
 
 #[test]
+fn long_names_of_frontends_end_with_a_character_that_azure_allows() {
+    let base = "a".repeat(32);
+    let of = |subnet: &str| front_name(&base, Some(subnet));
+    let long = "s".repeat(42);
+    assert_eq!(of(&long), format!("{base}-{long}"));
+    assert_eq!(of(&format!("{long}s")), format!("{base}-{long}"));
+    assert_eq!(
+        of(&format!("{}-end", "s".repeat(41))),
+        format!("{base}-{}_", "s".repeat(41))
+    );
+    assert_eq!(front_name(&base, None), base);
+}
+
+#[test]
 fn sources_are_of_the_family_and_the_internet_where_there_are_none() {
     let config = config();
     assert_eq!(
