@@ -41,6 +41,28 @@ pub use volumes::exports::cloudwit::provider::volumes::{
     Attached, Detachment, Device, Driver, Feature, NewAttachment, NewVolume, VolumeNode,
 };
 
+/// The name of a secret that comes with a request about volumes, by its key in the Secret that the class names, for [`SecretWish`](crate::types::SecretWish) and
+/// [`Keys`](crate::keys::Keys). It can be used in the calls that belong to the request and in no others.
+///
+/// ```
+/// use cloudwit_guest_sdk::prelude::*;
+/// use cloudwit_guest_sdk::testing::FakeHost;
+/// use cloudwit_guest_sdk::volumes::secret_name;
+///
+/// // In `describe`, optional where not every class has one:
+/// let wish = SecretWish::new(secret_name("passphrase"), &[SecretUse::Placeholder], "passphrase of encrypted disks").optional();
+/// assert_eq!(wish.name, "volume/passphrase");
+/// // In `create_volume`, `attach_volumes` and so on:
+/// let host = FakeHost::new();
+/// host.secret(&secret_name("passphrase"), "of the request");
+/// let passphrase = host.context().keys().placeholder(&secret_name("passphrase"))?;
+/// # assert!(passphrase.as_str().starts_with("cloudwit-placeholder-"));
+/// # Ok::<(), Failure>(())
+/// ```
+pub fn secret_name(key: &str) -> String {
+    format!("volume/{key}")
+}
+
 /// What an answer about many has for each.
 pub type Each<T> = Vec<Result<T, Failure>>;
 

@@ -12,10 +12,11 @@
 //! | [`routes`] | many changes in one request, one result each |
 //! | [`tagging`] | an operator's tags on machines |
 //! | [`small`] | clusters, DNS, location, SSH keys |
-//! | [`volumes`] | disks: found by name, made, attached in batches; snapshots, growth |
+//! | [`volumes`] | disks: found by name, made, attached in batches; snapshots, growth; a secret of the request |
 //!
 //! The rule behind all of it: every call gets a fresh instance. `Sim` holds nothing but its configuration and an HTTP client.
 
+use cloudwit_guest_sdk::keys::Keys;
 use cloudwit_guest_sdk::prelude::*;
 
 pub mod api;
@@ -52,6 +53,8 @@ pub struct Sim {
     zone_key: String,
     /// Marks what belongs to this cluster.
     cluster: String,
+    /// Placeholders of secrets.
+    keys: Keys,
 }
 
 impl Provider for Sim {
@@ -76,6 +79,7 @@ impl Provider for Sim {
                 &[SecretUse::Placeholder],
                 "bearer token of the simulated cloud, for requests to its API only",
             ))
+            .secret(volumes::passphrase_wish())
     }
 
     fn validate(config: &Config, problems: &mut Problems) {
@@ -88,6 +92,7 @@ impl Provider for Sim {
             zone_key: volumes::zone_key_of(&config.provider_id_scheme),
             api: Api::new(config, context)?,
             cluster: context.cluster().name,
+            keys: context.keys(),
         })
     }
 

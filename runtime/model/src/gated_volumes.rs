@@ -9,7 +9,7 @@ use crate::volume::{
     SizeRange, Snapshot, Volume, VolumeDriver, VolumeNode,
 };
 use crate::volume_cloud::Each;
-use crate::{Answer, Gate, NodeRef, PlannedWrite, VolumeAbilities, VolumeCloud};
+use crate::{Answer, Gate, NodeRef, PlannedWrite, VolumeAbilities, VolumeCloud, VolumeSecrets};
 
 /// A call that would change volumes or snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,29 +88,29 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         self.cloud.get_volumes(ids)
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>) -> Answer<'a, Volume> {
-        self.change(VolumeWrite::Create(new), move || self.cloud.create_volume(new, token))
+    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
+        self.change(VolumeWrite::Create(new), move || self.cloud.create_volume(new, token, secrets))
     }
 
-    fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>) -> Answer<'a, ()> {
-        self.change(VolumeWrite::Delete(id), move || self.cloud.delete_volume(id, token))
+    fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        self.change(VolumeWrite::Delete(id), move || self.cloud.delete_volume(id, token, secrets))
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment]) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
         self.change(VolumeWrite::Attach(attachments), move || {
-            self.cloud.attach_volumes(attachments)
+            self.cloud.attach_volumes(attachments, secrets)
         })
     }
 
-    fn detach_volumes<'a>(&'a self, detachments: &'a [Detachment]) -> Answer<'a, Each<()>> {
+    fn detach_volumes<'a>(&'a self, detachments: &'a [Detachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<()>> {
         self.change(VolumeWrite::Detach(detachments), move || {
-            self.cloud.detach_volumes(detachments)
+            self.cloud.detach_volumes(detachments, secrets)
         })
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
         self.change(VolumeWrite::Expand { volume: id, size }, move || {
-            self.cloud.expand_volume(id, size, token)
+            self.cloud.expand_volume(id, size, token, secrets)
         })
     }
 
@@ -122,10 +122,9 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         &'a self,
         id: &'a str,
         parameters: &'a BTreeMap<String, String>,
-        token: Option<&'a str>,
-    ) -> Answer<'a, ()> {
+        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
         self.change(VolumeWrite::Modify { volume: id, parameters }, move || {
-            self.cloud.modify_volume(id, parameters, token)
+            self.cloud.modify_volume(id, parameters, token, secrets)
         })
     }
 
@@ -133,28 +132,27 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         self.cloud.volume_capacity(query)
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
         self.change(VolumeWrite::CreateSnapshot(new), move || {
-            self.cloud.create_snapshot(new, token)
+            self.cloud.create_snapshot(new, token, secrets)
         })
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
         self.change(VolumeWrite::DeleteSnapshot(id), move || {
-            self.cloud.delete_snapshot(id, token)
+            self.cloud.delete_snapshot(id, token, secrets)
         })
     }
 
-    fn get_snapshots<'a>(&'a self, ids: &'a [String]) -> Answer<'a, Each<Option<Snapshot>>> {
-        self.cloud.get_snapshots(ids)
+    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
+        self.cloud.get_snapshots(ids, secrets)
     }
 
     fn list_snapshots<'a>(
         &'a self,
         volume: Option<&'a str>,
         after: Option<&'a str>,
-        limit: u32,
-    ) -> Answer<'a, Page<Snapshot>> {
-        self.cloud.list_snapshots(volume, after, limit)
+        limit: u32, secrets: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+        self.cloud.list_snapshots(volume, after, limit, secrets)
     }
 }

@@ -17,6 +17,7 @@
 //! | [`load_balancer`] | load balancers and their targets |
 //! | [`route`] | routes to Pod ranges |
 //! | [`volume`], [`volume_cloud`] | volumes and snapshots; the trait [`VolumeCloud`] of clouds that have them |
+//! | [`volume_secrets`] | secrets of a request about volumes |
 //! | [`volume_labels`] | labels of disks of in-tree PersistentVolume sources |
 //! | [`tagging`] | tags on the machines behind Nodes |
 //! | [`known_cluster`], [`location`], [`resolver`], [`ssh_key`] | clusters of a cloud, the calling machine, its name servers, keys for all machines; a trait of each |
@@ -48,6 +49,7 @@ pub mod tagging;
 pub mod volume;
 pub mod volume_cloud;
 pub mod volume_labels;
+pub mod volume_secrets;
 
 pub use cloud::{Abilities, Answer, Cloud, ProviderIdentity, VolumeAbilities};
 pub use failure::{CloudError, Failure, FaultKind, ProviderFault, Reason, Retry};
@@ -70,3 +72,4 @@ pub use ssh_key::{EnsuredKey, GatedSshKeys, SshKey, SshKeyError, SshKeys};
 pub use tagging::{MAX_TAGGED_NODES, TagChange, Tags};
 pub use volume_cloud::VolumeCloud;
 pub use volume_labels::{InTreeSource, InTreeVolume, VolumeLabels};
+pub use volume_secrets::{SecretsFingerprint, VOLUME_SECRET, VolumeSecrets, VolumeSecretsError};

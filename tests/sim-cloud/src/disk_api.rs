@@ -9,13 +9,15 @@
 //! | `GET /v1/snapshots?ids=a,b`, `?cluster=`, `&name=`, `&disk=` | a page of snapshots |
 //! | `POST /v1/snapshots`; `DELETE /v1/snapshots/ID` | one snapshot |
 //!
-//! Statuses: 404 does not exist, 409 exists otherwise, 412 in another state, 416 no such size, 507 no room.
+//! The header `x-disk-passphrase` has the passphrase of encrypted disks, in Base64: of the one that is created or deleted, of all that are attached.
+//!
+//! Statuses: 403 another passphrase, 404 does not exist, 409 exists otherwise, 412 in another state, 416 no such size, 507 no room.
 
 use std::sync::Arc;
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::routing::{MethodRouter, delete, get, post, put};
 use axum::{Json, Router};
 
@@ -25,6 +27,9 @@ use crate::cloud::Refusal;
 use crate::disk_wire::*;
 use crate::faults::Operation;
 use crate::wire::{Page, PartResult, RouteResults, ZONES};
+
+/// The header with the passphrase of encrypted disks.
+const PASSPHRASE: &str = "x-disk-passphrase";
 
 pub(crate) fn routes(
     router: Router<Arc<Shared>>,
@@ -60,6 +65,11 @@ fn retain_ids<T>(items: &mut Vec<T>, ids: Option<&str>, id: impl Fn(&T) -> &str)
     Ok(())
 }
 
+/// What the header has; disks compare it as it is written.
+fn passphrase(headers: &HeaderMap) -> Option<&str> {
+    headers.get(PASSPHRASE)?.to_str().ok()
+}
+
 async fn disks(State(shared): Cloud, Query(query): Query<ListQuery>) -> Answer<Page<Disk>> {
     let mut disks = shared.cloud.with_disks(|disks, _| disks.all());
     retain_ids(&mut disks, query.ids.as_deref(), |disk| &disk.id)?;
@@ -69,6 +79,7 @@ async fn disks(State(shared): Cloud, Query(query): Query<ListQuery>) -> Answer<P
 
 async fn create(
     State(shared): Cloud,
+    headers: HeaderMap,
     spec: Result<Json<DiskSpec>, JsonRejection>,
 ) -> Result<(StatusCode, Json<Disk>), Refusal> {
     let spec = spec?.0;
@@ -78,7 +89,9 @@ async fn create(
             message: format!("there is no zone {}", spec.zone),
         });
     }
-    let disk = shared.cloud.with_disks(|disks, _| disks.create(spec))?;
+    let disk = shared
+        .cloud
+        .with_disks(|disks, _| disks.create(spec, passphrase(&headers)))?;
     Ok((StatusCode::CREATED, Json(disk)))
 }
 
@@ -91,16 +104,22 @@ async fn change(
     shared.cloud.with_disks(|disks, _| disks.change(&id, &new)).map(Json)
 }
 
-async fn remove(State(shared): Cloud, Path(id): Path<String>) -> Result<StatusCode, Refusal> {
-    let removed = shared.cloud.with_disks(|disks, _| disks.delete(&id, false));
+async fn remove(State(shared): Cloud, Path(id): Path<String>, headers: HeaderMap) -> Result<StatusCode, Refusal> {
+    let removed = shared
+        .cloud
+        .with_disks(|disks, _| disks.delete(&id, passphrase(&headers)));
     removed.map(|()| StatusCode::NO_CONTENT)
 }
 
-async fn batch(State(shared): Cloud, moves: Result<Json<DiskMoves>, JsonRejection>) -> Answer<RouteResults> {
+async fn batch(
+    State(shared): Cloud,
+    headers: HeaderMap,
+    moves: Result<Json<DiskMoves>, JsonRejection>,
+) -> Answer<RouteResults> {
     let DiskMoves { attach, detach } = moves?.0;
     Ok(Json(shared.cloud.with_disks(|disks, zone_of| {
         let deleted = detach.iter().map(|one| part(disks.detach(one), Ok(()))).collect();
-        let attached = |one: &DiskMove| match disks.attach(one, zone_of(&one.machine).as_deref()) {
+        let attached = |one: &DiskMove| match disks.attach(one, zone_of(&one.machine).as_deref(), passphrase(&headers)) {
             Ok(status) => part(status, Ok(())),
             Err(refusal) => part(200, Err(refusal)),
         };

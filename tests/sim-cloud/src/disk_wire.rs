@@ -39,6 +39,9 @@ pub struct DiskSpec {
     /// What it begins with.
     #[serde(default)]
     pub source: Option<DiskSource>,
+    /// Whether it is encrypted with the passphrase that its creation brings and that attaching and deleting it demand.
+    #[serde(default)]
+    pub encrypted: bool,
 }
 
 /// What a disk begins with.

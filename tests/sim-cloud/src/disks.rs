@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
 use crate::cloud::{Refusal, refuse};
@@ -39,6 +40,13 @@ impl Default for DiskSettings {
     }
 }
 
+/// SHA-256 of a passphrase, which itself is not kept.
+type PassphraseHash = [u8; 32];
+
+fn hash(passphrase: &str) -> PassphraseHash {
+    Sha256::digest(passphrase).into()
+}
+
 /// All of them. Keys count up.
 #[derive(Default)]
 pub(crate) struct Disks {
@@ -52,6 +60,8 @@ pub(crate) struct Disks {
 struct HeldDisk {
     id: String,
     spec: DiskSpec,
+    /// Of its passphrase; none where it is not encrypted.
+    lock: Option<PassphraseHash>,
     usable_at: Instant,
     attachments: Vec<HeldAttachment>,
 }
@@ -128,7 +138,7 @@ impl Disks {
     }
 
     /// Creates a disk. Names are unique in a cluster.
-    pub(crate) fn create(&mut self, spec: DiskSpec) -> Result<Disk, Refusal> {
+    pub(crate) fn create(&mut self, spec: DiskSpec, passphrase: Option<&str>) -> Result<Disk, Refusal> {
         let taken = |other: &&HeldDisk| other.spec.cluster == spec.cluster && other.spec.name == spec.name;
         if let Some(other) = self.disks.values().find(taken) {
             return refuse(409, format!("disk {} is named {} already", other.id, spec.name));
@@ -145,10 +155,16 @@ impl Disks {
             );
         }
         self.check_size(&spec.zone, spec.size, 0)?;
+        let lock = match (spec.encrypted, passphrase) {
+            (true, None) => return refuse(422, "an encrypted disk needs a passphrase"),
+            (true, Some(passphrase)) => Some(hash(passphrase)),
+            (false, _) => None,
+        };
         self.disks_made += 1;
         let disk = HeldDisk {
             id: format!("disk-{}", self.disks_made),
             spec,
+            lock,
             usable_at: Instant::now() + self.settings.build_time,
             attachments: Vec::new(),
         };
@@ -181,19 +197,32 @@ impl Disks {
         Ok(disk.show())
     }
 
-    /// Deletes a disk; by force also one that is attached.
-    pub(crate) fn delete(&mut self, id: &str, by_force: bool) -> Result<(), Refusal> {
+    /// Deletes a disk that is not attached.
+    pub(crate) fn delete(&mut self, id: &str, passphrase: Option<&str>) -> Result<(), Refusal> {
         self.settle();
         let disk = self.disk_mut(id)?;
-        if let Some(attachment) = disk.attachments.first().filter(|_| !by_force) {
+        disk.unlock(passphrase)?;
+        if let Some(attachment) = disk.attachments.first() {
             return refuse(412, format!("disk {id} is attached to machine {}", attachment.machine));
         }
-        self.disks.retain(|_, disk| disk.id != id);
+        self.remove(id);
         Ok(())
     }
 
+    /// Removes a disk, attached or not; whether there was one.
+    pub(crate) fn remove(&mut self, id: &str) -> bool {
+        let before = self.disks.len();
+        self.disks.retain(|_, disk| disk.id != id);
+        self.disks.len() < before
+    }
+
     /// Attaches a disk to a machine in this zone; none where there is no such machine. 202 while it is not done.
-    pub(crate) fn attach(&mut self, wanted: &DiskMove, zone: Option<&str>) -> Result<u16, Refusal> {
+    pub(crate) fn attach(
+        &mut self,
+        wanted: &DiskMove,
+        zone: Option<&str>,
+        passphrase: Option<&str>,
+    ) -> Result<u16, Refusal> {
         self.settle();
         let (now, settings) = (Instant::now(), self.settings.clone());
         let has = |disk: &&HeldDisk| disk.attachments.iter().any(|one| one.machine == wanted.machine);
@@ -202,6 +231,7 @@ impl Disks {
         let Some(zone) = zone else {
             return refuse(404, format!("there is no machine {}", wanted.machine));
         };
+        disk.unlock(passphrase)?;
         let id = &disk.id;
         if disk.usable_at > now {
             return refuse(412, format!("disk {id} is being created"));
@@ -303,6 +333,17 @@ impl Disks {
 }
 
 impl HeldDisk {
+    /// Refuses another passphrase than that of the disk.
+    fn unlock(&self, passphrase: Option<&str>) -> Result<(), Refusal> {
+        let id = &self.id;
+        match (self.lock, passphrase) {
+            (None, _) => Ok(()),
+            (Some(lock), Some(passphrase)) if hash(passphrase) == lock => Ok(()),
+            (Some(_), Some(_)) => refuse(403, format!("disk {id} has another passphrase")),
+            (Some(_), None) => refuse(403, format!("disk {id} is encrypted, and its passphrase is missing")),
+        }
+    }
+
     fn show(&self) -> Disk {
         let now = Instant::now();
         let attachment = |one: &HeldAttachment| DiskAttachment {

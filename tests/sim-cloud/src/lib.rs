@@ -299,7 +299,7 @@ impl SimCloud {
 
     /// Deletes a disk as an administrator does, attached or not; answers whether there was one.
     pub fn delete_disk(&self, id: &str) -> bool {
-        self.shared.cloud.with_disks(|disks, _| disks.delete(id, true).is_ok())
+        self.shared.cloud.with_disks(|disks, _| disks.remove(id))
     }
 
     /// Sets the faults, replacing those that were.

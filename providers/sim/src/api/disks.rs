@@ -43,6 +43,9 @@ pub struct DiskSpec {
     pub shared: bool,
     /// What it begins with.
     pub source: Option<DiskSource>,
+    /// Whether it is encrypted, with the passphrase that comes in a header.
+    #[serde(default)]
+    pub encrypted: bool,
 }
 
 /// What a disk begins with.
@@ -164,6 +167,14 @@ fn send(request: Request) -> Result<Response, Failure> {
     })
 }
 
+/// The request with the passphrase of its encrypted disks, in Base64.
+fn with(passphrase: Option<&Placeholder>, request: Request) -> Request {
+    match passphrase {
+        Some(passphrase) => request.header("x-disk-passphrase", passphrase.as_str()),
+        None => request,
+    }
+}
+
 /// Success also for what does not exist.
 fn send_deletion(request: Request) -> Result<(), Failure> {
     match send(request) {
@@ -201,9 +212,9 @@ impl Api {
         part(self.http.get("/v1/disks").query("cluster", cluster), after, limit)
     }
 
-    /// Makes a disk.
-    pub fn create_disk(&self, spec: &DiskSpec) -> Result<Disk, Failure> {
-        send(self.http.post("/v1/disks").json(spec))?.json()
+    /// Makes a disk; with the passphrase if it is encrypted.
+    pub fn create_disk(&self, spec: &DiskSpec, passphrase: Option<&Placeholder>) -> Result<Disk, Failure> {
+        send(with(passphrase, self.http.post("/v1/disks")).json(spec))?.json()
     }
 
     /// Changes a disk.
@@ -212,13 +223,13 @@ impl Api {
     }
 
     /// Deletes a disk.
-    pub fn delete_disk(&self, id: &str) -> Result<(), Failure> {
-        send_deletion(self.http.delete(&disk_path(id)))
+    pub fn delete_disk(&self, id: &str, passphrase: Option<&Placeholder>) -> Result<(), Failure> {
+        send_deletion(with(passphrase, self.http.delete(&disk_path(id))))
     }
 
     /// Attaches and detaches disks.
-    pub fn move_disks(&self, moves: &DiskMoves<'_>) -> Result<MoveResults, Failure> {
-        send(self.http.post("/v1/disks/batch").json(moves))?.json()
+    pub fn move_disks(&self, moves: &DiskMoves<'_>, passphrase: Option<&Placeholder>) -> Result<MoveResults, Failure> {
+        send(with(passphrase, self.http.post("/v1/disks/batch")).json(moves))?.json()
     }
 
     /// How much room there is, in a zone or everywhere.

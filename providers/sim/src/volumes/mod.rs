@@ -3,6 +3,7 @@
 //! A disk is found by its name, which the cloud keeps unique in a cluster, so it is made without asking for it first. The cloud makes and attaches disks for a
 //! while: `pending` comes with a token that says only that it was begun, and the next call looks what has become of it.
 
+mod encryption;
 mod labels;
 mod more;
 mod snapshots;
@@ -17,6 +18,9 @@ use crate::api::PartResult;
 use crate::api::disks::{Disk, DiskMove, DiskMoves, DiskSource, DiskSpec, kind_of};
 use crate::config::Config;
 use crate::{PROVIDER_ID_SCHEME, Sim};
+
+pub(crate) use encryption::passphrase_wish;
+use encryption::{ENCRYPTED, is_encrypted};
 
 /// How long to wait before looking again at what the cloud works on.
 const POLL: Duration = Duration::from_millis(500);
@@ -78,7 +82,7 @@ impl Volumes for Sim {
     }
 
     fn create_volume(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, Failure> {
-        known_parameters(&new.parameters, &[TYPE])?;
+        known_parameters(&new.parameters, &[TYPE, ENCRYPTED])?;
         known_parameters(&new.mutable_parameters, &[IOPS])?;
         let made = match token {
             Some(_) => self.api.disk_by_name(&self.cluster, &new.name)?,
@@ -103,7 +107,11 @@ impl Volumes for Sim {
 
     fn delete_volume(&self, id: &str, _: Option<&str>) -> Result<(), Failure> {
         match is_disk(id) {
-            true => self.api.delete_disk(id),
+            true => {
+                let passphrase = self.passphrase();
+                let deleted = self.api.delete_disk(id, passphrase.if_any());
+                deleted.map_err(|failure| passphrase.explain(failure))
+            }
             false => Ok(()),
         }
     }
@@ -119,9 +127,11 @@ impl Volumes for Sim {
             attach: attach.collect(),
             ..DiskMoves::default()
         };
-        let mut results = self.api.move_disks(&moves)?.created.into_iter();
+        let passphrase = self.passphrase();
+        let mut results = self.api.move_disks(&moves, passphrase.if_any())?.created.into_iter();
         let attached = |wanted: &NewAttachment| {
-            done(results.next(), || format!("the cloud attaches disk {}", wanted.volume))?;
+            done(results.next(), || format!("the cloud attaches disk {}", wanted.volume))
+                .map_err(|failure| passphrase.explain(failure))?;
             Ok(Attached {
                 context: Vec::new(),
                 devices: vec![Device::Serial(wanted.volume.clone())],
@@ -140,7 +150,7 @@ impl Volumes for Sim {
             detach: detach.collect(),
             ..DiskMoves::default()
         };
-        let mut results = self.api.move_disks(&moves)?.deleted.into_iter();
+        let mut results = self.api.move_disks(&moves, None)?.deleted.into_iter();
         let detached = |unwanted: &Detachment| {
             done(results.next(), || {
                 format!("the cloud detaches disk {}", unwanted.volume)
@@ -155,9 +165,13 @@ impl Sim {
     fn make_disk(&self, new: &NewVolume) -> Result<Disk, Failure> {
         let (mut zones, mut last) = (self.zones_for(new)?.into_iter(), None);
         let mut spec = self.disk_spec(new)?;
+        let passphrase = match spec.encrypted {
+            true => Some(self.passphrase().required()?),
+            false => None,
+        };
         for zone in zones.by_ref() {
             spec.zone = zone;
-            match self.api.create_disk(&spec) {
+            match self.api.create_disk(&spec, passphrase.as_ref()) {
                 Err(failure) if failure.kind == FailureKind::Exhausted => last = Some(failure),
                 result => return result,
             }
@@ -191,6 +205,7 @@ impl Sim {
             iops: iops(&new.mutable_parameters)?,
             shared: is_shared(new),
             source: new.source.as_ref().map(disk_source),
+            encrypted: is_encrypted(&new.parameters)?,
         })
     }
 
@@ -206,6 +221,7 @@ impl Sim {
             (!new.size.contains(spec.size), "size"),
             (spec.kind != disk_type(new)?, "type"),
             (spec.source != new.source.as_ref().map(disk_source), "source"),
+            (spec.encrypted != is_encrypted(&new.parameters)?, "encryption"),
             (is_shared(new) && !spec.shared, "number of machines"),
             (!allowed.is_empty() && !allowed.contains(&spec.zone.as_str()), "zone"),
         ];

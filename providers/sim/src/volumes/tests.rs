@@ -1,7 +1,7 @@
-//! What the provider decides about volumes; the whole way is in `tests/suite/tests/volumes.rs`.
+//! What the provider decides about volumes; the whole way is in `tests/suite/tests/volumes`.
 
 use cloudwit_guest_sdk::prelude::*;
-use cloudwit_guest_sdk::testing::FakeHost;
+use cloudwit_guest_sdk::testing::{FakeHost, placeholder};
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::{Value, json};
 
@@ -41,13 +41,73 @@ fn wanted() -> NewVolume {
     }
 }
 
+fn attachment(volume: &str) -> NewAttachment {
+    NewAttachment {
+        volume: volume.into(),
+        node_id: "vm-1".into(),
+        read_only: false,
+        volume_use: wanted().uses.remove(0),
+        token: None,
+    }
+}
+
 fn spec(zone: &str, size: u64) -> Value {
     json!({"name": "pvc-1", "cluster": "test", "size": size, "zone": zone, "type": "standard", "iops": null, "shared": false,
-        "source": null})
+        "source": null, "encrypted": false})
 }
 
 fn disk(ready: bool, zone: &str, size: u64) -> Value {
     json!({"id": "disk-7", "ready": ready, "spec": spec(zone, size), "attachments": []})
+}
+
+fn encrypted() -> NewVolume {
+    NewVolume {
+        parameters: vec![Pair::new("encrypted", "true")],
+        ..wanted()
+    }
+}
+
+#[test]
+fn passphrase_of_the_request_goes_along_in_base64() {
+    let host = host();
+    host.secret(&secret_name("passphrase"), "of the request");
+    let passphrase = placeholder("volume/passphrase", Encoding::Base64);
+    let header = "x-disk-passphrase";
+    let spec = |encrypted| {
+        let mut spec = spec("sim-1b", 2 * GIB);
+        spec["encrypted"] = json!(encrypted);
+        spec
+    };
+    let made = json!({"id": "disk-7", "ready": true, "spec": spec(true), "attachments": []});
+    host.expect("POST", DISKS)
+        .with_json(spec(true))
+        .with_header(header, &passphrase)
+        .answers(201, made);
+    assert_eq!(host.provider::<Sim>().create_volume(&encrypted(), None).unwrap().id, "disk-7");
+    host.expect("POST", "https://sim.test/v1/disks/batch")
+        .with_header(header, &passphrase)
+        .answers(200, json!({"deleted": [], "created": [{"status": 200}, {"status": 403, "message": "disk disk-8 has another passphrase"}]}));
+    let results = host.provider::<Sim>().attach_volumes(&["disk-7", "disk-8"].map(attachment)).unwrap();
+    assert!(results[0].is_ok());
+    let refused = results[1].as_ref().unwrap_err();
+    assert_eq!((&refused.kind, &*refused.message), (&FailureKind::Denied, "disk disk-8 has another passphrase"));
+    host.expect("DELETE", "https://sim.test/v1/disks/disk-7")
+        .with_header(header, &passphrase)
+        .answers(204, json!(null));
+    assert_eq!(host.provider::<Sim>().delete_volume("disk-7", None), Ok(()));
+}
+
+#[test]
+fn missing_passphrase_makes_nothing_and_is_the_reason_of_a_denial() {
+    let host = host();
+    let refused = host.provider::<Sim>().create_volume(&encrypted(), None).unwrap_err();
+    assert_eq!(refused.kind, FailureKind::Denied);
+    assert!(refused.message.contains("volume/passphrase"), "{refused:?}");
+    host.expect("POST", "https://sim.test/v1/disks/batch")
+        .answers(200, json!({"deleted": [], "created": [{"status": 403, "message": "its passphrase is missing"}]}));
+    let results = host.provider::<Sim>().attach_volumes(&[attachment("disk-7")]).unwrap();
+    let refused = results[0].as_ref().unwrap_err();
+    assert!(refused.message.starts_with("its passphrase is missing; ") && refused.message.contains("volume/passphrase"), "{refused:?}");
 }
 
 #[test]
@@ -109,6 +169,7 @@ fn wrong_parameters_are_named_before_anything_is_made() {
     for (parameters, mutable, named) in [
         (vec![Pair::new("colour", "red")], vec![], "colour"),
         (vec![Pair::new("type", "golden")], vec![], "golden"),
+        (vec![Pair::new("encrypted", "yes")], vec![], "yes"),
         (vec![], vec![Pair::new("iops", "many")], "many"),
     ] {
         let new = NewVolume {
@@ -137,13 +198,6 @@ fn foreign_ids_cost_no_request() {
 #[test]
 fn each_of_a_batch_has_its_own_result_in_order() {
     let host = host();
-    let one = |volume: &str| NewAttachment {
-        volume: volume.into(),
-        node_id: "vm-1".into(),
-        read_only: false,
-        volume_use: wanted().uses.remove(0),
-        token: None,
-    };
     host.expect("POST", "https://sim.test/v1/disks/batch")
         .with_json(json!({"attach": [
             {"disk": "disk-1", "machine": "vm-1", "readOnly": false}, {"disk": "disk-2", "machine": "vm-1", "readOnly": false},
@@ -151,7 +205,7 @@ fn each_of_a_batch_has_its_own_result_in_order() {
             "detach": []}))
         .answers(200, json!({"deleted": [], "created": [
             {"status": 200}, {"status": 202}, {"status": 412, "message": "elsewhere"}, {"status": 507, "message": "full"}]}));
-    let wanted = ["disk-1", "disk-2", "disk-3", "disk-4"].map(one);
+    let wanted = ["disk-1", "disk-2", "disk-3", "disk-4"].map(attachment);
     let results = host.provider::<Sim>().attach_volumes(&wanted).unwrap();
     assert_eq!(results[0].as_ref().unwrap().devices, [Device::Serial("disk-1".into())]);
     let kinds: Vec<&FailureKind> = results[1..].iter().map(|one| &one.as_ref().unwrap_err().kind).collect();

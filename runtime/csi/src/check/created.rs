@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use cloudwit_model::volume::{NewSnapshot, NewVolume, SizeRange, Topology, VolumeDriver, VolumeFeature, VolumeSource};
-use cloudwit_model::{CloudError, Failure, VolumeAbilities};
+use cloudwit_model::{CloudError, Failure, VolumeAbilities, VolumeSecrets};
 use tonic::Status;
 
 use super::capabilities::{creatable, uses};
-use super::text::{Mistakes, id, map, name, number};
+use super::text::{Mistakes, id, map, name, number, secrets};
 use crate::codes;
 use crate::proto::volume_content_source::Type as Source;
 use crate::proto::{
@@ -44,7 +44,7 @@ const RESERVED: &str = "csi.storage.k8s.io/";
 /// Places in a request. A region has a few zones, a cluster without a cloud a few hundred racks.
 const PLACES: usize = 1000;
 
-/// A volume to create.
+/// A volume to create, and the secrets for it.
 ///
 /// # Errors
 ///
@@ -53,7 +53,7 @@ pub(crate) fn new_volume(
     request: CreateVolumeRequest,
     driver: &VolumeDriver,
     abilities: VolumeAbilities,
-) -> Result<NewVolume, Status> {
+) -> Result<(NewVolume, VolumeSecrets), Status> {
     let mut mistakes = Mistakes::default();
     name("the name", &request.name, &mut mistakes);
     let uses = uses(&request.volume_capabilities, &mut mistakes);
@@ -68,8 +68,9 @@ pub(crate) fn new_volume(
     let source = source(request.volume_content_source, driver, abilities, &mut mistakes);
     let (allowed, preferred) = places(request.accessibility_requirements, &mut mistakes);
     let (least, most) = bounds(request.capacity_range, &mut mistakes);
+    let secrets = secrets(request.secrets, &mut mistakes);
     mistakes.none_or(())?;
-    Ok(NewVolume {
+    let new = NewVolume {
         name: request.name,
         size: size(driver, least, most)?,
         uses,
@@ -79,25 +80,28 @@ pub(crate) fn new_volume(
         allowed,
         preferred,
         tags,
-    })
+    };
+    Ok((new, secrets))
 }
 
-/// A snapshot to create.
+/// A snapshot to create, and the secrets for it.
 ///
 /// # Errors
 ///
 /// `InvalidArgument` with all mistakes.
-pub(crate) fn new_snapshot(request: CreateSnapshotRequest) -> Result<NewSnapshot, Status> {
+pub(crate) fn new_snapshot(request: CreateSnapshotRequest) -> Result<(NewSnapshot, VolumeSecrets), Status> {
     let mut mistakes = Mistakes::default();
     name("the name", &request.name, &mut mistakes);
     id("the source volume id", &request.source_volume_id, &mut mistakes);
     let (parameters, tags) = without_metadata(map("parameters", request.parameters, &mut mistakes));
-    mistakes.none_or(NewSnapshot {
+    let secrets = secrets(request.secrets, &mut mistakes);
+    let new = NewSnapshot {
         name: request.name,
         volume: request.source_volume_id,
         parameters,
         tags,
-    })
+    };
+    mistakes.none_or((new, secrets))
 }
 
 /// The sizes that will do.

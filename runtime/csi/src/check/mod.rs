@@ -8,4 +8,4 @@ pub(crate) use capabilities::{attachable, creatable, uses};
 pub use created::bounds;
 pub(crate) use created::{new_snapshot, new_volume, size, topology};
 pub use text::{Mistakes, id};
-pub(crate) use text::{map, only_id};
+pub(crate) use text::{id_and_secrets, map, only_id, secrets};

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use cloudwit_model::VolumeSecrets;
 use tonic::Status;
 
 /// The interface wants names of 128 bytes accepted; the contract of providers has none that are longer.
@@ -72,6 +73,26 @@ pub(crate) fn map(what: &str, map: HashMap<String, String>, mistakes: &mut Mista
         mistakes.add(format!("{what} have {bytes} bytes, at most {MAP} are allowed"));
     }
     map.into_iter().collect()
+}
+
+/// Secrets, which no message repeats. The interface says 128 bytes for a string and 4 KiB for a map; what the limits are is the model's.
+pub(crate) fn secrets(secrets: HashMap<String, String>, mistakes: &mut Mistakes) -> VolumeSecrets {
+    VolumeSecrets::new(secrets).unwrap_or_else(|error| {
+        mistakes.add(error.to_string());
+        VolumeSecrets::default()
+    })
+}
+
+/// The same for a request that has nothing else to be wrong but an id.
+pub(crate) fn id_and_secrets(
+    what: &str,
+    text: &str,
+    found: HashMap<String, String>,
+) -> Result<VolumeSecrets, Status> {
+    let mut mistakes = Mistakes::default();
+    id(what, text, &mut mistakes);
+    let read = secrets(found, &mut mistakes);
+    mistakes.none_or(read)
 }
 
 /// A number that is not negative.

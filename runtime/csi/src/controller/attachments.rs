@@ -7,7 +7,7 @@ use super::Call;
 use super::answers::{publish_context, unexpected};
 use crate::check::{self, Mistakes};
 use crate::codes;
-use crate::engine::work::{Done, Work};
+use crate::engine::work::{Done, Request, Work};
 use crate::proto::{
     ControllerPublishVolumeRequest, ControllerPublishVolumeResponse, ControllerUnpublishVolumeRequest,
     ControllerUnpublishVolumeResponse,
@@ -21,6 +21,7 @@ pub(super) async fn publish(
     check::id("the volume id", &request.volume_id, &mut mistakes);
     check::id("the node id", &request.node_id, &mut mistakes);
     let mut uses = check::uses(request.volume_capability.as_slice(), &mut mistakes);
+    let secrets = check::secrets(request.secrets, &mut mistakes);
     let description = call.driver.description().await.map_err(codes::of_error)?;
     for volume_use in &uses {
         check::attachable(&description, volume_use, request.readonly).unwrap_or_else(|mistake| mistakes.add(mistake));
@@ -34,7 +35,7 @@ pub(super) async fn publish(
         volume_use: uses.pop().ok_or_else(missing)?,
         token: None,
     });
-    match call.run(work).await? {
+    match call.run(Request { work, secrets }).await? {
         Done::Attached(attached) => Ok(ControllerPublishVolumeResponse {
             publish_context: publish_context(attached),
         }),
@@ -52,6 +53,7 @@ pub(super) async fn unpublish(
     if !request.node_id.is_empty() {
         check::id("the node id", &request.node_id, &mut mistakes);
     }
+    let secrets = check::secrets(request.secrets, &mut mistakes);
     mistakes.none_or(())?;
     let nodes = if request.node_id.is_empty() {
         let volume = call.driver.operations.steps().volume(&request.volume_id).await;
@@ -70,7 +72,8 @@ pub(super) async fn unpublish(
             node_id,
             token: None,
         });
-        call.run(work).await?;
+        let secrets = secrets.clone();
+        call.run(Request { work, secrets }).await?;
     }
     Ok(ControllerUnpublishVolumeResponse {})
 }

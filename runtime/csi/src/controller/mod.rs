@@ -14,7 +14,7 @@ use tracing::{Instrument, info, info_span};
 
 use crate::codes;
 use crate::driver::Driver;
-use crate::engine::work::{Done, Work};
+use crate::engine::work::{Done, Request as Wanted};
 use crate::proto;
 use crate::proto::controller_server::Controller;
 
@@ -33,8 +33,8 @@ struct Call<'a> {
 
 impl Call<'_> {
     /// Does this, within the time of the RPC.
-    async fn run(self, work: Work) -> Result<Done, Status> {
-        let ended = self.driver.operations.run(work, self.deadline).await;
+    async fn run(self, wanted: Wanted) -> Result<Done, Status> {
+        let ended = self.driver.operations.run(wanted, self.deadline).await;
         ended.map_err(codes::status)
     }
 }

@@ -6,7 +6,8 @@ use super::Call;
 use super::answers::{bytes, unexpected, volume};
 use crate::check::{self, Mistakes};
 use crate::codes;
-use crate::engine::work::{Done, Work};
+use crate::engine::work::{Done, Request, Work};
+use crate::proto;
 use crate::proto::controller_get_volume_response::VolumeStatus;
 use crate::proto::validate_volume_capabilities_response::Confirmed;
 use crate::proto::{
@@ -19,23 +20,25 @@ use cloudwit_model::volume::VolumeFeature;
 
 pub(super) async fn create(call: Call<'_>, request: CreateVolumeRequest) -> Result<CreateVolumeResponse, Status> {
     let description = call.driver.description().await.map_err(codes::of_error)?;
-    let new = check::new_volume(request, &description, call.driver.abilities())?;
-    let source = new.source.clone();
-    match call.run(Work::Create(new)).await? {
-        Done::Created(mut created) => {
-            // The caller wants to read there what it asked for, and not every cloud remembers it.
-            created.source = source;
-            Ok(CreateVolumeResponse {
-                volume: Some(volume(created)),
-            })
-        }
+    let source = request.volume_content_source.clone();
+    let (new, secrets) = check::new_volume(request, &description, call.driver.abilities())?;
+    let work = Work::Create(new);
+    match call.run(Request { work, secrets }).await? {
+        // The caller wants to read there what it asked for, and not every cloud remembers it.
+        Done::Created(created) => Ok(CreateVolumeResponse {
+            volume: Some(proto::Volume {
+                content_source: source,
+                ..volume(created)
+            }),
+        }),
         other => Err(unexpected(&other)),
     }
 }
 
 pub(super) async fn delete(call: Call<'_>, request: DeleteVolumeRequest) -> Result<DeleteVolumeResponse, Status> {
-    check::only_id("the volume id", &request.volume_id)?;
-    call.run(Work::Delete(request.volume_id)).await?;
+    let secrets = check::id_and_secrets("the volume id", &request.volume_id, request.secrets)?;
+    let work = Work::Delete(request.volume_id);
+    call.run(Request { work, secrets }).await?;
     Ok(DeleteVolumeResponse {})
 }
 
@@ -97,6 +100,7 @@ pub(super) async fn expand(
         mistakes.add("the capacity range is missing");
     }
     let (least, most) = check::bounds(request.capacity_range, &mut mistakes);
+    let secrets = check::secrets(request.secrets, &mut mistakes);
     mistakes.none_or(())?;
     let description = call.driver.description().await.map_err(codes::of_error)?;
     let work = Work::Expand {
@@ -104,7 +108,7 @@ pub(super) async fn expand(
         size: check::size(&description, least, most)?,
         online: description.has(VolumeFeature::ExpandOnline),
     };
-    match call.run(work).await? {
+    match call.run(Request { work, secrets }).await? {
         Done::Expanded(expanded) => Ok(ControllerExpandVolumeResponse {
             capacity_bytes: bytes(expanded.size),
             node_expansion_required: expanded.on_node,
@@ -121,9 +125,11 @@ pub(super) async fn modify(
     let mut mistakes = Mistakes::default();
     check::id("the volume id", &request.volume_id, &mut mistakes);
     let parameters = check::map("mutable parameters", request.mutable_parameters, &mut mistakes);
+    let secrets = check::secrets(request.secrets, &mut mistakes);
     mistakes.none_or(())?;
     let volume = request.volume_id;
-    call.run(Work::Modify { volume, parameters }).await?;
+    let work = Work::Modify { volume, parameters };
+    call.run(Request { work, secrets }).await?;
     Ok(ControllerModifyVolumeResponse {})
 }
 

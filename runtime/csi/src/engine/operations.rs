@@ -4,6 +4,8 @@
 //! since its sidecar comes again. One that nobody waits for makes way for another request about the same volume, at the latest when the call it is in has
 //! ended: an attachment that never comes does not keep its volume from being detached.
 //!
+//! Requests are equal when their secrets are, too. An operation alone has those, for as long as it runs; what is remembered and shown has a fingerprint at most.
+//!
 //! What came of an operation is read by those who wait for it; success is found again in the cloud. That there is no room is not: where no RPC waits when an operation
 //! ends so, the next equal request gets the refusal ([`Unread`]).
 
@@ -11,7 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, Failure};
+use cloudwit_model::{CloudError, Failure, SecretsFingerprint, VolumeSecrets};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -20,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use crate::engine::failures::{FailedOperation, Failures};
 use crate::engine::steps::Steps;
 use crate::engine::unread::Unread;
-use crate::engine::work::{Done, Subject, Trouble, Work};
+use crate::engine::work::{Done, Request, Subject, Trouble, Work};
 
 /// An operation that nobody has waited for so long is given up. Sidecars come again within five minutes.
 const FORSAKEN: Duration = Duration::from_secs(10 * 60);
@@ -44,6 +46,7 @@ struct Shared {
 #[derive(Debug, Clone)]
 struct Running {
     work: Arc<Work>,
+    secrets: SecretsFingerprint,
     since: Instant,
     /// RPCs that wait for it are its receivers.
     progress: Arc<watch::Sender<Progress>>,
@@ -119,8 +122,8 @@ impl Operations {
     /// # Errors
     ///
     /// See [`Refused`].
-    pub async fn run(&self, work: Work, deadline: Instant) -> Result<Done, Refused> {
-        let mut progress = self.join(work)?;
+    pub async fn run(&self, request: impl Into<Request>, deadline: Instant) -> Result<Done, Refused> {
+        let mut progress = self.join(request.into())?;
         // Whether it is over or time is up shows in the progress itself.
         let _ = timeout_at(deadline, progress.wait_for(Progress::is_over)).await;
         match &*progress.borrow() {
@@ -148,12 +151,15 @@ impl Operations {
         self.0.running.lock().len()
     }
 
-    fn join(&self, work: Work) -> Result<watch::Receiver<Progress>, Refused> {
-        let subject = work.subject();
+    fn join(&self, Request { work, secrets }: Request) -> Result<watch::Receiver<Progress>, Refused> {
+        let (subject, fingerprint) = (work.subject(), secrets.fingerprint());
         let mut running = self.0.running.lock();
         let previous = match running.get(&subject) {
-            Some(same) if *same.work == work => return Ok(same.progress.subscribe()),
-            Some(other) if other.waiting() > 0 => return Err(Refused::Busy(other.work.to_string())),
+            Some(same) if *same.work == work && same.secrets == fingerprint => return Ok(same.progress.subscribe()),
+            Some(other) if other.waiting() > 0 => {
+                let differs = if *other.work == work { ", with other secrets" } else { "" };
+                return Err(Refused::Busy(format!("{}{differs}", other.work)));
+            }
             Some(forsaken) => Some(forsaken.clone()),
             None if running.len() >= MOST => {
                 let error = Failure::Unavailable(format!("{MOST} operations are under way").into()).into();
@@ -162,22 +168,23 @@ impl Operations {
             }
             None => None,
         };
-        if let Some(trouble) = self.0.unread.lock().take(&subject, &work, Instant::now()) {
+        if let Some(trouble) = self.0.unread.lock().take(&subject, &work, fingerprint, Instant::now()) {
             return Err(Refused::Trouble(trouble));
         }
         let (send, progress) = watch::channel(Progress::Asked);
         let this = Running {
             work: Arc::new(work),
+            secrets: fingerprint,
             since: Instant::now(),
             progress: Arc::new(send),
             superseded: CancellationToken::new(),
         };
         running.insert(subject.clone(), this.clone());
-        drop(tokio::spawn(self.clone().go(subject, this, previous)));
+        drop(tokio::spawn(self.clone().go(subject, this, secrets, previous)));
         Ok(progress)
     }
 
-    async fn go(self, subject: Subject, this: Running, previous: Option<Running>) {
+    async fn go(self, subject: Subject, this: Running, secrets: VolumeSecrets, previous: Option<Running>) {
         if let Some(previous) = previous {
             previous.superseded.cancel();
             // Nobody waits for it, but the call it is in may run on. An error would mean that it is gone.
@@ -187,7 +194,7 @@ impl Operations {
         let end = if this.superseded.is_cancelled() {
             Progress::GivenUp
         } else {
-            self.until_done(&this).await
+            self.until_done(&this, &secrets).await
         };
         match &end {
             Progress::Ended(Err(trouble)) => self.0.failures.lock().note(&this.work, &trouble.error, Instant::now()),
@@ -203,7 +210,8 @@ impl Operations {
             if let Progress::Ended(Err(trouble)) = &end
                 && this.waiting() == 0
             {
-                self.0.unread.lock().keep(&this.work, trouble, Instant::now());
+                let mut unread = self.0.unread.lock();
+                unread.keep(&this.work, this.secrets, trouble, Instant::now());
             }
         }
         drop(running);
@@ -211,11 +219,11 @@ impl Operations {
     }
 
     /// Asks until the cloud is not pending any more, or it is given up.
-    async fn until_done(&self, this: &Running) -> Progress {
+    async fn until_done(&self, this: &Running, secrets: &VolumeSecrets) -> Progress {
         let mut token: Option<String> = None;
         let mut waited_for = Instant::now();
         loop {
-            let asked = self.0.steps.perform(&this.work, token.as_deref()).await;
+            let asked = self.0.steps.perform(&this.work, secrets, token.as_deref()).await;
             let (after, next, message) = match asked {
                 Err(CloudError::Failure(Failure::Pending { after, token, message })) => (after, token, message),
                 Err(error) => {

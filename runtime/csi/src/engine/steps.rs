@@ -6,7 +6,7 @@ use cloudwit_model::volume::{
     AccessMode, AttachedVolume, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, SizeRange, Snapshot,
     Volume, VolumeAttachment, VolumeSource,
 };
-use cloudwit_model::{Answer, CloudError, Failure, VolumeCloud};
+use cloudwit_model::{Answer, CloudError, Failure, VolumeCloud, VolumeSecrets};
 
 use crate::engine::batches::{Batches, Calls, Entry};
 use crate::engine::work::{Done, Work};
@@ -40,38 +40,43 @@ impl Steps {
         }
     }
 
-    /// Asks the cloud to do this, or to go on with it.
-    pub async fn perform(&self, work: &Work, token: Option<&str>) -> Result<Done, CloudError> {
+    /// Asks the cloud to do this with these secrets, or to go on with it.
+    pub async fn perform(
+        &self,
+        work: &Work,
+        secrets: &VolumeSecrets,
+        token: Option<&str>,
+    ) -> Result<Done, CloudError> {
         let cloud = &*self.cloud.0;
         match work {
-            Work::Create(new) => self.create(new, token).await.map(Done::Created),
-            Work::Delete(id) => cloud.delete_volume(id, token).await.map(|()| Done::Gone),
-            Work::Attach(new) => self.attach(new, token).await.map(Done::Attached),
+            Work::Create(new) => self.create(new, secrets, token).await.map(Done::Created),
+            Work::Delete(id) => cloud.delete_volume(id, token, secrets).await.map(|()| Done::Gone),
+            Work::Attach(new) => self.attach(new, secrets, token).await.map(Done::Attached),
             Work::Detach(gone) => {
                 let gone = Detachment {
                     token: token.map(str::to_owned),
                     ..gone.clone()
                 };
-                match self.moves.ask(Move::Detach(gone)).await {
+                match self.moves.ask(Move::new(Moved::Detach(gone), secrets)).await {
                     // Without the volume or the machine there is nothing to detach.
                     Ok(_) | Err(CloudError::Failure(Failure::NotFound(_))) => Ok(Done::Gone),
                     Err(error) => Err(error),
                 }
             }
             Work::Expand { volume, size, online } => {
-                self.expand(volume, *size, *online, token).await.map(Done::Expanded)
+                self.expand(volume, *size, *online, secrets, token).await.map(Done::Expanded)
             }
             Work::Modify { volume, parameters } => {
                 if token.is_none() {
                     self.existing(volume).await?;
                 }
                 cloud
-                    .modify_volume(volume, parameters, token)
+                    .modify_volume(volume, parameters, token, secrets)
                     .await
                     .map(|()| Done::Gone)
             }
-            Work::CreateSnapshot(new) => self.create_snapshot(new, token).await.map(Done::Snapshot),
-            Work::DeleteSnapshot(id) => cloud.delete_snapshot(id, token).await.map(|()| Done::Gone),
+            Work::CreateSnapshot(new) => self.create_snapshot(new, secrets, token).await.map(Done::Snapshot),
+            Work::DeleteSnapshot(id) => cloud.delete_snapshot(id, token, secrets).await.map(|()| Done::Gone),
         }
     }
 
@@ -91,22 +96,27 @@ impl Steps {
     }
 
     /// The snapshot with this id, if there is one.
-    pub async fn snapshot(&self, id: &str) -> Result<Option<Snapshot>, CloudError> {
+    pub async fn snapshot(&self, id: &str, secrets: &VolumeSecrets) -> Result<Option<Snapshot>, CloudError> {
         let ids = [id.to_owned()];
-        let mut found = self.cloud.0.get_snapshots(&ids).await?;
+        let mut found = self.cloud.0.get_snapshots(&ids, secrets).await?;
         Ok(found.pop().unwrap_or(Ok(None))?)
     }
 
-    async fn create(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, CloudError> {
+    async fn create(
+        &self,
+        new: &NewVolume,
+        secrets: &VolumeSecrets,
+        token: Option<&str>,
+    ) -> Result<Volume, CloudError> {
         let created = match &new.source {
             Some(source) => {
                 let new = NewVolume {
-                    size: self.size_for(source, new.size).await?,
+                    size: self.size_for(source, new.size, secrets).await?,
                     ..new.clone()
                 };
-                self.cloud.0.create_volume(&new, token).await?
+                self.cloud.0.create_volume(&new, token, secrets).await?
             }
-            None => self.cloud.0.create_volume(new, token).await?,
+            None => self.cloud.0.create_volume(new, token, secrets).await?,
         };
         match difference(&created, new) {
             Some(difference) => Err(Failure::AlreadyExists(
@@ -123,11 +133,16 @@ impl Steps {
 
     /// The sizes of a volume that begins with this: at least as large. Where the source is gone, the wanted ones: the volume may have been made of it before, and the
     /// provider finds it by its name or says what is missing.
-    async fn size_for(&self, source: &VolumeSource, size: SizeRange) -> Result<SizeRange, CloudError> {
+    async fn size_for(
+        &self,
+        source: &VolumeSource,
+        size: SizeRange,
+        secrets: &VolumeSecrets,
+    ) -> Result<SizeRange, CloudError> {
         let (what, least) = match source {
             VolumeSource::Snapshot(id) => (
                 format!("snapshot {id}"),
-                self.snapshot(id).await?.map(|snapshot| snapshot.size),
+                self.snapshot(id, secrets).await?.map(|snapshot| snapshot.size),
             ),
             VolumeSource::Volume(id) => (format!("volume {id}"), self.volume(id).await?.map(|volume| volume.size)),
         };
@@ -140,7 +155,12 @@ impl Steps {
         Ok(driver.size(Some(size.at_least.max(least)), size.at_most)?)
     }
 
-    async fn attach(&self, new: &NewAttachment, token: Option<&str>) -> Result<AttachedVolume, CloudError> {
+    async fn attach(
+        &self,
+        new: &NewAttachment,
+        secrets: &VolumeSecrets,
+        token: Option<&str>,
+    ) -> Result<AttachedVolume, CloudError> {
         if token.is_none() {
             let volume = self.existing(&new.volume).await?;
             may_attach(&volume.attachments, new)?;
@@ -149,7 +169,7 @@ impl Steps {
             token: token.map(str::to_owned),
             ..new.clone()
         };
-        self.moves.ask(Move::Attach(new)).await
+        self.moves.ask(Move::new(Moved::Attach(new), secrets)).await
     }
 
     async fn expand(
@@ -157,6 +177,7 @@ impl Steps {
         id: &str,
         size: SizeRange,
         online: bool,
+        secrets: &VolumeSecrets,
         token: Option<&str>,
     ) -> Result<ExpandedVolume, CloudError> {
         if token.is_none() {
@@ -173,11 +194,16 @@ impl Steps {
                 return Err(Failure::FailedPrecondition(reason.into()).into());
             }
         }
-        self.cloud.0.expand_volume(id, size, token).await
+        self.cloud.0.expand_volume(id, size, token, secrets).await
     }
 
-    async fn create_snapshot(&self, new: &NewSnapshot, token: Option<&str>) -> Result<Snapshot, CloudError> {
-        let snapshot = self.cloud.0.create_snapshot(new, token).await?;
+    async fn create_snapshot(
+        &self,
+        new: &NewSnapshot,
+        secrets: &VolumeSecrets,
+        token: Option<&str>,
+    ) -> Result<Snapshot, CloudError> {
+        let snapshot = self.cloud.0.create_snapshot(new, token, secrets).await?;
         if snapshot.volume == new.volume {
             return Ok(snapshot);
         }
@@ -248,11 +274,24 @@ impl Calls<Look> for Cloud {
     }
 }
 
-/// A volume that comes to a machine or leaves it.
+/// A volume that comes to a machine or leaves it, with the secrets of its request.
 #[derive(Debug, Clone)]
-enum Move {
+struct Move {
+    moved: Moved,
+    secrets: VolumeSecrets,
+}
+
+#[derive(Debug, Clone)]
+enum Moved {
     Attach(NewAttachment),
     Detach(Detachment),
+}
+
+impl Move {
+    fn new(moved: Moved, secrets: &VolumeSecrets) -> Self {
+        let secrets = secrets.clone();
+        Self { moved, secrets }
+    }
 }
 
 /// Whether it is attached or detached.
@@ -264,18 +303,20 @@ enum Direction {
 
 impl Entry for Move {
     type Answer = AttachedVolume;
-    type Kind = Direction;
+    /// A call has one set of secrets.
+    type Kind = (Direction, VolumeSecrets);
 
-    fn kind(&self) -> Direction {
-        match self {
-            Self::Attach(_) => Direction::Attach,
-            Self::Detach(_) => Direction::Detach,
-        }
+    fn kind(&self) -> Self::Kind {
+        let direction = match self.moved {
+            Moved::Attach(_) => Direction::Attach,
+            Moved::Detach(_) => Direction::Detach,
+        };
+        (direction, self.secrets.clone())
     }
 
     fn lane(&self) -> Option<&str> {
-        match self {
-            Self::Attach(NewAttachment { node_id, .. }) | Self::Detach(Detachment { node_id, .. }) => Some(node_id),
+        match &self.moved {
+            Moved::Attach(NewAttachment { node_id, .. }) | Moved::Detach(Detachment { node_id, .. }) => Some(node_id),
         }
     }
 }
@@ -287,18 +328,19 @@ impl Calls<Move> for Cloud {
 
     fn call<'a>(&'a self, entries: &'a [Move]) -> Answer<'a, Vec<Result<AttachedVolume, Failure>>> {
         Box::pin(async move {
+            // All are of one kind, so the secrets of the first are those of all.
+            let secrets = entries.first().map(|one| one.secrets.clone()).unwrap_or_default();
             let (mut attach, mut detach) = (Vec::new(), Vec::new());
             for entry in entries {
-                match entry {
-                    Move::Attach(new) => attach.push(new.clone()),
-                    Move::Detach(gone) => detach.push(gone.clone()),
+                match &entry.moved {
+                    Moved::Attach(new) => attach.push(new.clone()),
+                    Moved::Detach(gone) => detach.push(gone.clone()),
                 }
             }
             if detach.is_empty() {
-                return self.0.attach_volumes(&attach).await;
+                return self.0.attach_volumes(&attach, &secrets).await;
             }
-            // All are of one kind.
-            let answers = self.0.detach_volumes(&detach).await?;
+            let answers = self.0.detach_volumes(&detach, &secrets).await?;
             let nothing = |()| AttachedVolume::default();
             Ok(answers.into_iter().map(|answer| answer.map(nothing)).collect())
         })

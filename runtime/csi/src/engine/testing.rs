@@ -9,7 +9,7 @@ use cloudwit_model::volume::{
     NewVolume, Page, SizeRange, Snapshot, Volume, VolumeAttachment, VolumeDriver, VolumeFeature, VolumeNode, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{Answer, CloudError, Failure, FaultKind, NodeRef, ProviderFault, VolumeAbilities, VolumeCloud};
+use cloudwit_model::{Answer, CloudError, Failure, FaultKind, NodeRef, ProviderFault, VolumeAbilities, VolumeCloud, VolumeSecrets};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -26,6 +26,8 @@ struct State {
     names: HashMap<String, String>,
     snapshots: BTreeMap<String, Snapshot>,
     calls: Vec<String>,
+    /// Calls that had secrets.
+    secret_calls: Vec<(String, VolumeSecrets)>,
     busy_nodes: Vec<String>,
     overlaps: usize,
     script: Option<Script>,
@@ -76,15 +78,29 @@ impl FakeCloud {
         self.0.lock().calls.clone()
     }
 
+    /// Calls that had secrets, with the value of their key `passphrase`.
+    pub fn secret_calls(&self) -> Vec<(String, String)> {
+        let state = self.0.lock();
+        let calls = state.secret_calls.iter();
+        let one = |(call, secrets): &(String, VolumeSecrets)| {
+            let mut values = secrets.expose().filter(|(key, _)| *key == "passphrase");
+            (call.clone(), values.next().unwrap_or_default().1.to_owned())
+        };
+        calls.map(one).collect()
+    }
+
     /// Calls about one machine that were made at the same time.
     pub fn overlaps(&self) -> usize {
         self.0.lock().overlaps
     }
 
-    async fn call(&self, call: String, token: Option<&str>) -> Result<(), CloudError> {
+    async fn call(&self, call: String, token: Option<&str>, secrets: &VolumeSecrets) -> Result<(), CloudError> {
         sleep(LATENCY).await;
         let mut state = self.0.lock();
         state.calls.push(call.clone());
+        if !secrets.is_empty() {
+            state.secret_calls.push((call.clone(), secrets.clone()));
+        }
         match state.script.as_mut().and_then(|script| script(&call, token)) {
             Some(error) => Err(error),
             None => Ok(()),
@@ -173,6 +189,11 @@ pub(crate) fn from(volume: &str, node: &str) -> Detachment {
     }
 }
 
+/// Secrets of a request.
+pub(crate) fn passphrase(value: &str) -> VolumeSecrets {
+    VolumeSecrets::new([("passphrase".to_owned(), value.to_owned())]).unwrap()
+}
+
 pub(crate) fn pending(message: &str) -> CloudError {
     Failure::Pending {
         after: Duration::from_secs(1),
@@ -214,15 +235,15 @@ impl VolumeCloud for FakeCloud {
 
     fn get_volumes<'a>(&'a self, ids: &'a [String]) -> Answer<'a, Each<Option<Volume>>> {
         Box::pin(async move {
-            self.call(format!("get {}", ids.join(" ")), None).await?;
+            self.call(format!("get {}", ids.join(" ")), None, &VolumeSecrets::default()).await?;
             let state = self.0.lock();
             Ok(ids.iter().map(|id| Ok(state.volumes.get(id).cloned())).collect())
         })
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>) -> Answer<'a, Volume> {
+    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
         Box::pin(async move {
-            self.call(format!("create {} {}", new.name, new.size.at_least / GIB), token)
+            self.call(format!("create {} {}", new.name, new.size.at_least / GIB), token, secrets)
                 .await?;
             let mut state = self.0.lock();
             let id = format!("id-of-{}", new.name);
@@ -235,21 +256,21 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>) -> Answer<'a, ()> {
+    fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
         Box::pin(async move {
-            self.call(format!("delete {id}"), token).await?;
+            self.call(format!("delete {id}"), token, secrets).await?;
             self.0.lock().volumes.remove(id);
             Ok(())
         })
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment]) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
         Box::pin(async move {
             let nodes: Vec<&str> = attachments.iter().map(|new| new.node_id.as_str()).collect();
             self.begin(&nodes);
             let all: Vec<&str> = attachments.iter().map(|new| new.volume.as_str()).collect();
             let called = self
-                .call(format!("attach {}", all.join(" ")), attachments[0].token.as_deref())
+                .call(format!("attach {}", all.join(" ")), attachments[0].token.as_deref(), secrets)
                 .await;
             self.end(&nodes);
             called?;
@@ -266,13 +287,13 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn detach_volumes<'a>(&'a self, detachments: &'a [Detachment]) -> Answer<'a, Each<()>> {
+    fn detach_volumes<'a>(&'a self, detachments: &'a [Detachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<()>> {
         Box::pin(async move {
             let nodes: Vec<&str> = detachments.iter().map(|gone| gone.node_id.as_str()).collect();
             self.begin(&nodes);
             let all: Vec<&str> = detachments.iter().map(|gone| gone.volume.as_str()).collect();
             let called = self
-                .call(format!("detach {}", all.join(" ")), detachments[0].token.as_deref())
+                .call(format!("detach {}", all.join(" ")), detachments[0].token.as_deref(), secrets)
                 .await;
             self.end(&nodes);
             called?;
@@ -291,9 +312,9 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
         Box::pin(async move {
-            self.call(format!("expand {id}"), token).await?;
+            self.call(format!("expand {id}"), token, secrets).await?;
             let size = size.at_least;
             if let Some(volume) = self.0.lock().volumes.get_mut(id) {
                 volume.size = size;
@@ -311,9 +332,8 @@ impl VolumeCloud for FakeCloud {
         &'a self,
         id: &'a str,
         _: &'a BTreeMap<String, String>,
-        token: Option<&'a str>,
-    ) -> Answer<'a, ()> {
-        Box::pin(async move { self.call(format!("modify {id}"), token).await })
+        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        Box::pin(async move { self.call(format!("modify {id}"), token, secrets).await })
     }
 
     fn volume_capacity<'a>(&'a self, _: &'a CapacityQuery) -> Answer<'a, Capacity> {
@@ -325,9 +345,9 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
         Box::pin(async move {
-            self.call(format!("snapshot {}", new.name), token).await?;
+            self.call(format!("snapshot {}", new.name), token, secrets).await?;
             let id = format!("id-of-{}", new.name);
             let made = Snapshot {
                 id: id.clone(),
@@ -340,21 +360,21 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
         Box::pin(async move {
-            self.call(format!("delete snapshot {id}"), token).await?;
+            self.call(format!("delete snapshot {id}"), token, secrets).await?;
             self.0.lock().snapshots.remove(id);
             Ok(())
         })
     }
 
-    fn get_snapshots<'a>(&'a self, ids: &'a [String]) -> Answer<'a, Each<Option<Snapshot>>> {
+    fn get_snapshots<'a>(&'a self, ids: &'a [String], _: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
         let state = self.0.lock();
         let found = ids.iter().map(|id| Ok(state.snapshots.get(id).cloned())).collect();
         Box::pin(async move { Ok(found) })
     }
 
-    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32) -> Answer<'a, Page<Snapshot>> {
+    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32, _: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
         let items = self.0.lock().snapshots.values().cloned().collect();
         Box::pin(async move { Ok(Page { items, next: None }) })
     }

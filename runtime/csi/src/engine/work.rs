@@ -6,7 +6,7 @@ use std::fmt;
 use cloudwit_model::volume::{
     AttachedVolume, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, SizeRange, Snapshot, Volume,
 };
-use cloudwit_model::{CloudError, Failure};
+use cloudwit_model::{CloudError, Failure, VolumeSecrets};
 
 /// A change of one volume or snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +39,23 @@ pub enum Work {
     CreateSnapshot(NewSnapshot),
     /// A snapshot goes.
     DeleteSnapshot(String),
+}
+
+/// A change, and the secrets that the RPC brought for it.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The change.
+    pub work: Work,
+    /// For the provider's calls about it, and no others.
+    pub secrets: VolumeSecrets,
+}
+
+/// Without secrets.
+impl From<Work> for Request {
+    fn from(work: Work) -> Self {
+        let secrets = VolumeSecrets::default();
+        Self { work, secrets }
+    }
 }
 
 /// What an operation is about. Two about the same never run at the same time.

@@ -124,6 +124,8 @@ pub(crate) struct CallState {
     pub deadline: Instant,
     pub log: GuestLog,
     pub subjects: Subjects,
+    /// Those of the provider, and of the request that the call belongs to.
+    pub secrets: Secrets,
     /// Events that may still be sent.
     pub events_left: u32,
     pub table: ResourceTable,
@@ -161,6 +163,7 @@ pub(crate) fn store(
     engine: &Engine,
     env: &Arc<Env>,
     subjects: Subjects,
+    secrets: Secrets,
     hooks: EgressHooks,
     log: &GuestLog,
     cpu: &CpuMeter,
@@ -177,6 +180,7 @@ pub(crate) fn store(
         deadline: Instant::now() + limits.wall_time,
         log: log.clone(),
         subjects,
+        secrets,
         events_left: limits.events,
         table,
         wasi: wasi(log, env.clock),

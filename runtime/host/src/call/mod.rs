@@ -18,7 +18,7 @@ pub(crate) mod walk;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use cloudwit_model::{CloudError, Failure, FaultKind, ProviderFault};
+use cloudwit_model::{CloudError, Failure, FaultKind, ProviderFault, VolumeSecrets};
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -36,6 +36,7 @@ use crate::contract::adapter::Listed;
 use crate::contract::adapter::{Adapter, Reply};
 use crate::egress::hooks::EgressHooks;
 use crate::metrics::{ItemKind, Metrics, Operation, Outcome, Spent};
+use crate::secrets::Secrets;
 
 /// What all providers of a host share.
 pub(crate) struct Shared {
@@ -135,6 +136,16 @@ impl Caller {
 
     /// Waits for an instance, at most the wall-clock limit, and prepares the call.
     pub async fn begin(&self, operation: Operation, subjects: Subjects) -> Result<Session<'_>, ProviderFault> {
+        self.begin_with(operation, subjects, &VolumeSecrets::default()).await
+    }
+
+    /// The same for a call that belongs to a request about volumes with these secrets.
+    pub async fn begin_with(
+        &self,
+        operation: Operation,
+        subjects: Subjects,
+        volume_secrets: &VolumeSecrets,
+    ) -> Result<Session<'_>, ProviderFault> {
         let wall_time = self.env.limits.wall_time;
         let span = self.span(operation);
         let Ok(slots) = timeout(wall_time, self.slots()).await else {
@@ -148,16 +159,19 @@ impl Caller {
             self.remember(&fault);
             return Err(fault);
         };
+        let secrets = self.env.secrets.with_volume_secrets(volume_secrets);
         let (cpu, peak, log) = (
             CpuMeter::default(),
             PeakMemory::default(),
-            GuestLog::new(self.env.limits.output_bytes, Arc::clone(&self.env.secrets.redactor)),
+            GuestLog::new(self.env.limits.output_bytes, Arc::clone(&secrets.redactor)),
         );
-        let hooks = self.env.egress.hooks(Instant::now() + turn_limit(wall_time));
+        let latest = Instant::now() + turn_limit(wall_time);
+        let hooks = self.env.egress.hooks(latest, &secrets);
         let store = instance::store(
             &self.shared.engine,
             &self.env,
             subjects,
+            secrets.clone(),
             hooks.clone(),
             &log,
             &cpu,
@@ -174,6 +188,7 @@ impl Caller {
             peak,
             log,
             hooks,
+            secrets,
             outcome: None,
             _slots: slots,
         };
@@ -241,6 +256,7 @@ pub(crate) struct Call<'a> {
     peak: PeakMemory,
     log: GuestLog,
     hooks: EgressHooks,
+    secrets: Secrets,
     outcome: Option<Outcome>,
     _slots: [OwnedSemaphorePermit; 2],
 }
@@ -262,7 +278,7 @@ impl Call<'_> {
             ),
         };
         let output = self.span.in_scope(|| self.log.finish());
-        let message = self.caller.screen().message(&message);
+        let message = Screen(&self.secrets.redactor).message(&message);
         let fault = self.caller.fault(kind, message, output);
         self.caller.remember(&fault);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));

@@ -10,7 +10,8 @@ use wasmtime_wasi_http::{DEFAULT_FORBIDDEN_HEADERS, Error, RequestOptions, WasiB
 
 use crate::egress::in_flight::Places;
 use crate::egress::refusal::Refusal;
-use crate::egress::{Egress, Stopped, request_span};
+use crate::egress::{CallScope, Egress, Stopped, request_span};
+use crate::secrets::Secrets;
 use crate::secrets::keys::KeyError;
 use crate::secrets::placeholders::{Placeholders, StandsFor};
 
@@ -20,8 +21,8 @@ const UNSENT: usize = 32;
 const SMALL_CHUNK: usize = 1 << 10;
 
 impl Egress {
-    /// The hooks for one call. A request whose turn would come after `latest` is answered with 429 instead of being sent.
-    pub fn hooks(self: &Arc<Self>, latest: Instant) -> EgressHooks {
+    /// The hooks for one call with these secrets. A request whose turn would come after `latest` is answered with 429 instead of being sent.
+    pub fn hooks(self: &Arc<Self>, latest: Instant, secrets: &Secrets) -> EgressHooks {
         EgressHooks {
             egress: Arc::clone(self),
             latest,
@@ -30,6 +31,7 @@ impl Egress {
             headers_denied: false,
             last: Arc::default(),
             placeholders: Placeholders::default(),
+            secrets: secrets.clone(),
         }
     }
 }
@@ -47,6 +49,8 @@ pub struct EgressHooks {
     headers_denied: bool,
     last: Arc<Mutex<Option<Refusal>>>,
     placeholders: Placeholders,
+    /// Those of the provider and of the call.
+    secrets: Secrets,
 }
 
 impl EgressHooks {
@@ -63,8 +67,7 @@ impl EgressHooks {
                 hosts.push(host);
             }
         }
-        self.placeholders
-            .issue(stands_for, &self.egress.secrets.keyring, &hosts)
+        self.placeholders.issue(stands_for, &self.secrets.keyring, &hosts)
     }
 
     /// From now on the guest can make no headers.
@@ -105,14 +108,20 @@ impl WasiHttpHooks for EgressHooks {
     ) -> Box<dyn Future<Output = Result<Answer, Error>> + Send> {
         let (egress, latest, last) = (Arc::clone(&self.egress), self.latest, Arc::clone(&self.last));
         let placeholders = self.placeholders.clone();
-        let places = self.places.clone();
+        let (places, secrets) = (self.places.clone(), self.secrets.clone());
         self.unsent = self.unsent.saturating_sub(1);
         // The guest waits for it in another task, so it is here that the call is known.
         let span = request_span::begin(request.method());
         let answer = async move {
-            match egress.send(request, options, latest, &placeholders, &places).await {
+            let scope = CallScope {
+                latest,
+                secrets: &secrets,
+                placeholders: &placeholders,
+                places: &places,
+            };
+            match egress.send(request, options, scope).await {
                 Ok(response) => Ok((response, Box::new(async { Ok(()) }) as _)),
-                Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &last)),
+                Err(Stopped::Refused(refusal)) => Err(egress.refused(refusal, &secrets, &last)),
                 Err(Stopped::Failed(error)) => Err(error),
             }
         };

@@ -121,20 +121,24 @@ impl Egress {
         &self,
         request: Request<WasiBody>,
         options: Option<RequestOptions>,
-        latest: Instant,
-        placeholders: &Placeholders,
-        places: &Places,
+        scope: CallScope<'_>,
     ) -> Result<Response<WasiBody>, Stopped> {
+        let CallScope {
+            latest,
+            secrets,
+            placeholders,
+            places,
+        } = scope;
         let (parts, body) = request.into_parts();
         let (url, to) = plan::target(&parts.uri)?;
-        let fill = Fill::new(placeholders, &self.secrets.keyring, &to);
+        let fill = Fill::new(placeholders, &secrets.keyring, &to);
         fill.leave_out_of(&parts.uri)?;
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
-        let shown = self.secrets.redactor.redact(to.host.to_string());
+        let shown = secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
         let seen = ObservedRequest::of(
             &self.tap,
-            &self.secrets,
+            secrets,
             placeholders,
             (&parts.method, &url),
             &parts.headers,
@@ -255,9 +259,9 @@ impl Egress {
     }
 
     /// Counts, logs and keeps a refusal.
-    fn refused(&self, mut refusal: Refusal, last: &Mutex<Option<Refusal>>) -> Error {
+    fn refused(&self, mut refusal: Refusal, secrets: &Secrets, last: &Mutex<Option<Refusal>>) -> Error {
         let reason = refusal.reason;
-        refusal.message = self.secrets.redactor.redact(refusal.message);
+        refusal.message = secrets.redactor.redact(refusal.message);
         request_span::not_sent("refused");
         self.metrics.refused(&self.provider, reason);
         if self.log.admit(&refusal) {
@@ -276,6 +280,17 @@ impl Egress {
 fn rate(rules: &[Rule], to: &Destination) -> Option<Rate> {
     let fitting = rules.iter().filter(|rule| rule.is_for(to));
     fitting.filter_map(|rule| Rate::of(&rule.grant)).reduce(Rate::smaller)
+}
+
+/// What a request has of its call.
+struct CallScope<'a> {
+    /// When its turn has to have come.
+    latest: Instant,
+    /// Those of the provider and of the call.
+    secrets: &'a Secrets,
+    placeholders: &'a Placeholders,
+    /// Requests in flight of the call.
+    places: &'a Places,
 }
 
 /// A request that may leave.

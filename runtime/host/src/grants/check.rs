@@ -246,10 +246,19 @@ fn check_secret(grant: &SecretGrant, http: &[HttpGrant], checker: &mut Checker<'
             "name",
             &grant.name,
             "is not a valid name",
-            "use letters, digits, '.', '_' and '-'",
+            "use letters, digits, '.', '_' and '-'; before them volume/ for a secret that comes with requests about volumes",
         );
     }
-    check_path("file", Some(&grant.file), checker);
+    match grant.volume_key() {
+        Some(_) if !grant.file.as_os_str().is_empty() => checker.wrong(
+            "file",
+            grant.file.display(),
+            "has no effect, since this secret comes with requests about volumes",
+            "remove it",
+        ),
+        Some(_) => {}
+        None => check_path("file", Some(&grant.file), checker),
+    }
     if grant.uses.is_empty() {
         checker.wrong(
             "uses",

@@ -11,9 +11,10 @@ pub(crate) mod yaml;
 mod tests;
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use cloudwit_model::VOLUME_SECRET;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -160,16 +161,28 @@ impl SecretUse {
 /// One secret.
 #[derive(Serialize, Deserialize, JsonSchema, Clone, Debug, Default, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
-#[schemars(extend("required" = ["name", "file", "uses"]))]
+#[schemars(extend("required" = ["name", "uses"]))]
 pub struct SecretGrant {
-    /// The name by which the provider requests it.
+    /// The name by which the provider requests it. `volume/KEY` stands for the key KEY of the Secret that comes with a request about a volume.
     pub name: String,
-    /// The file it is in. One line break at its end is not part of it.
+    /// The file it is in. One line break at its end is not part of it. A secret `volume/KEY` has none, every other one needs it.
+    #[serde(skip_serializing_if = "is_no_file")]
     pub file: PathBuf,
     /// `host` or `host:port`, wildcards as in `http`: where its placeholder is filled in. Each has to be granted under `http`.
     pub hosts: Vec<String>,
     /// What may be done with it: be filled into requests, key an HMAC, sign, be read by the provider.
     pub uses: Vec<SecretUse>,
+}
+
+fn is_no_file(file: &Path) -> bool {
+    file.as_os_str().is_empty()
+}
+
+impl SecretGrant {
+    /// The key of the request's secret that it is about, where it is about one of those.
+    pub fn volume_key(&self) -> Option<&str> {
+        self.name.strip_prefix(VOLUME_SECRET)
+    }
 }
 
 /// Read-only views of the cluster.
@@ -248,7 +261,9 @@ impl Grants {
     }
 }
 
-/// Whether a secret may be called so: letters, digits, `.`, `_` and `-`, as keys of a Kubernetes Secret.
+/// Whether a secret may be called so: letters, digits, `.`, `_` and `-`, as keys of a Kubernetes Secret; `volume/` before them for one that comes with
+/// requests about volumes.
 pub fn is_secret_name(name: &str) -> bool {
-    (1..=128).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
+    let key = name.strip_prefix(VOLUME_SECRET).unwrap_or(name);
+    name.len() <= 128 && !key.is_empty() && key.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-".contains(&b))
 }

@@ -76,7 +76,9 @@ pub fn http_entry(grant: &HttpGrant) -> String {
 pub fn secret_entry(grant: &SecretGrant) -> String {
     let mut entry = Entry::new();
     entry.field("name", &scalar(&grant.name));
-    entry.field("file", &scalar(&grant.file.to_string_lossy()));
+    if grant.volume_key().is_none() {
+        entry.field("file", &scalar(&grant.file.to_string_lossy()));
+    }
     if !grant.hosts.is_empty() {
         entry.field("hosts", &list(&grant.hosts));
     }
@@ -162,7 +164,13 @@ mod tests {
                 ..HttpGrant::default()
             },
         ];
-        let secrets = [SecretGrant {
+        let of_volumes = SecretGrant {
+            name: "volume/pass.phrase".into(),
+            hosts: vec!["api.example.com".into()],
+            uses: vec![SecretUse::Placeholder],
+            ..SecretGrant::default()
+        };
+        let with_file = SecretGrant {
             name: "1.5".into(),
             file: "/run/x: y".into(),
             hosts: vec!["api.example.com:443".into()],
@@ -172,7 +180,8 @@ mod tests {
                 SecretUse::Sign,
                 SecretUse::Reveal,
             ],
-        }];
+        };
+        let secrets = [with_file, of_volumes];
         let lines = |entries: Vec<String>| entries.join("\n");
         let yaml = format!(
             "http:\n{}\nsecrets:\n{}\n",

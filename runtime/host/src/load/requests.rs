@@ -80,7 +80,7 @@ fn missing_secret(
         true => request.hosts.clone(),
         false => Vec::new(),
     };
-    // The operator chooses the path; this is the usual one.
+    // The operator chooses the path; this is the usual one. The entry of a secret of volumes is written without it.
     let file = || PathBuf::from("/etc/cloudwit/secrets").join(&request.name);
     Some(MissingGrant {
         list: "grants.secrets",

@@ -1,13 +1,13 @@
 //! Keyring: HMAC, derived keys and signatures with the secrets of a provider.
 //!
-//! Secrets are read once when a provider is loaded, and reach the guest only where `reveal` is granted.
+//! Secrets are read once when a provider is loaded, and reach the guest only where `reveal` is granted. Those of volumes come with each request instead
+//! ([`Keyring::with_volume_secrets`]) and are in the keyring of its calls alone.
 //!
 //! Guest -> `keys` import -> [`Keyring::open`] -> [`Key`]. Placeholders come here twice: when one is requested
 //! ([`Keyring::placeholder_use`]), and when a request with it leaves ([`Keyring::placeholder`]).
 //! Each use of each secret has its own grant, and a refusal carries the line that grants it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use data_encoding::HEXLOWER;
@@ -16,12 +16,15 @@ use ring::signature::{RSA_PKCS1_SHA256, RSA_PSS_SHA256, RsaKeyPair};
 use ring::{digest as ring_digest, hmac as ring_hmac};
 use rustls::pki_types::PrivateKeyDer;
 use rustls::pki_types::pem::PemObject as _;
-use thiserror::Error;
 use zeroize::Zeroizing;
 
 use crate::grants::{GrantError, GrantProblem, SecretGrant, SecretUse, yaml};
-use crate::net::destination::{Binding, Destination, Host};
+use crate::net::destination::{Binding, Destination};
+use crate::secrets::refused::{binding_text, not_granted, not_in_request, suggestion};
 use crate::secrets::secret::Secret;
+
+pub use crate::secrets::refused::KeyError;
+pub(crate) use crate::secrets::refused::Withheld;
 
 /// A hash function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,55 +97,54 @@ impl Derivation {
     }
 }
 
-/// Why a secret cannot be used. The texts never contain it.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum KeyError {
-    /// No secret of that name is granted. Carries the lines to add.
-    #[error("{0}")]
-    NotGranted(String),
-    /// It is granted, but not for this use (carries the line to change), or it is not fit for it.
-    #[error("{0}")]
-    Unusable(String),
+/// What may be done with a secret.
+#[derive(Debug, Clone)]
+struct Rule {
+    grant: SecretGrant,
+    bindings: Vec<Binding>,
 }
 
-/// Why a placeholder is not filled.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{error}")]
-pub(crate) struct Withheld {
-    /// In words.
-    pub error: KeyError,
-    /// The entry for `grants.secrets` that would allow it.
-    pub entry: String,
+impl Rule {
+    fn new(grant: &SecretGrant) -> Self {
+        Self {
+            grant: grant.clone(),
+            bindings: grant.hosts.iter().filter_map(|host| Binding::parse(host)).collect(),
+        }
+    }
 }
 
 /// A secret with its grant.
 #[derive(Debug)]
 pub(super) struct Granted {
-    grant: SecretGrant,
-    bindings: Vec<Binding>,
+    rule: Rule,
     secret: Secret,
     /// Parsed on first use, since most secrets are no private keys.
     rsa: OnceLock<Option<Arc<RsaKeyPair>>>,
 }
 
 impl Granted {
+    fn new(rule: Rule, secret: Secret) -> Arc<Self> {
+        let rsa = OnceLock::new();
+        Arc::new(Self { rule, secret, rsa })
+    }
+
     fn require(&self, wanted: SecretUse) -> Result<(), KeyError> {
         self.require_with(wanted, &[])
     }
 
     /// The same; the entry that is proposed has these hosts where there are none.
     fn require_with(&self, wanted: SecretUse, hosts: &[String]) -> Result<(), KeyError> {
-        if self.grant.uses.contains(&wanted) {
+        if self.rule.grant.uses.contains(&wanted) {
             return Ok(());
         }
-        let mut change = self.grant.clone();
+        let mut change = self.rule.grant.clone();
         change.uses.push(wanted);
         if change.hosts.is_empty() {
             change.hosts = hosts.to_vec();
         }
         Err(KeyError::Unusable(format!(
             "secret {:?} is not granted for {}; to allow it, replace its entry in grants.secrets by: {}",
-            self.grant.name,
+            self.rule.grant.name,
             wanted.as_str(),
             yaml::secret_entry(&change)
         )))
@@ -153,10 +155,13 @@ impl Granted {
             .get_or_init(|| rsa_key(self.secret.expose()).map(Arc::new))
             .clone()
             .ok_or_else(|| {
+                let SecretGrant { name, file, .. } = &self.rule.grant;
+                let file = match self.rule.grant.volume_key() {
+                    Some(_) => String::new(),
+                    None => format!(" (file {})", file.display()),
+                };
                 KeyError::Unusable(format!(
-                    "secret {:?} (file {}) is not an RSA private key of 2048 to 4096 bits in PEM (PKCS #8 or PKCS #1)",
-                    self.grant.name,
-                    self.grant.file.display()
+                    "secret {name:?}{file} is not an RSA private key of 2048 to 4096 bits in PEM (PKCS #8 or PKCS #1)"
                 ))
             })
     }
@@ -172,52 +177,68 @@ fn rsa_key(pem: &[u8]) -> Option<RsaKeyPair> {
 
 /// The secrets granted to one provider.
 #[derive(Debug, Default)]
-pub struct Keyring(BTreeMap<String, Arc<Granted>>);
+pub struct Keyring {
+    secrets: BTreeMap<String, Arc<Granted>>,
+    /// What may be done with secrets of volumes, by their names.
+    of_volumes: Arc<BTreeMap<String, Rule>>,
+}
 
 impl Keyring {
-    /// Reads the files of all secrets; the error names every file that cannot be read or is empty.
+    /// Reads the files of all secrets; the error names every file that cannot be read or is empty. Secrets of volumes have none.
     pub fn load(grants: &[SecretGrant]) -> Result<Self, GrantError> {
         let mut problems = Vec::new();
-        let mut secrets = BTreeMap::new();
+        let (mut secrets, mut of_volumes) = (BTreeMap::new(), BTreeMap::new());
         for (at, grant) in grants.iter().enumerate() {
+            let (name, rule) = (grant.name.clone(), Rule::new(grant));
+            if grant.volume_key().is_some() {
+                of_volumes.insert(name, rule);
+                continue;
+            }
             match Secret::read(&grant.file) {
                 Ok(secret) if secret.expose().is_empty() => problems.push(file_problem(at, grant, "is empty")),
                 Ok(secret) => {
-                    let bindings = grant.hosts.iter().filter_map(|host| Binding::parse(host)).collect();
-                    let granted = Granted {
-                        grant: grant.clone(),
-                        bindings,
-                        secret,
-                        rsa: OnceLock::new(),
-                    };
-                    secrets.insert(grant.name.clone(), Arc::new(granted));
+                    secrets.insert(name, Granted::new(rule, secret));
                 }
                 Err(error) => problems.push(file_problem(at, grant, &format!("cannot be read: {error}"))),
             }
         }
         if problems.is_empty() {
-            Ok(Self(secrets))
+            let of_volumes = Arc::new(of_volumes);
+            Ok(Self { secrets, of_volumes })
         } else {
             Err(GrantError(problems))
         }
     }
 
+    /// The same with the secrets of a request about volumes, as far as they are granted and not empty: by `volume/` and their keys.
+    pub(crate) fn with_volume_secrets<'a>(&self, named: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut secrets = self.secrets.clone();
+        for (name, value) in named.into_iter().filter(|(_, value)| !value.is_empty()) {
+            if let Some(rule) = self.of_volumes.get(name) {
+                let secret = Secret::new(value.as_bytes().to_vec());
+                secrets.insert(name.to_owned(), Granted::new(rule.clone(), secret));
+            }
+        }
+        let of_volumes = Arc::clone(&self.of_volumes);
+        Self { secrets, of_volumes }
+    }
+
     /// Names and contents of all secrets, for the digest by which a changed one is noticed.
     pub(crate) fn contents(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.0
+        self.secrets
             .iter()
             .map(|(name, granted)| (name.as_str(), granted.secret.expose()))
     }
 
     /// A handle to the secret of that name.
     pub fn open(&self, name: &str) -> Result<Key, KeyError> {
-        self.granted(name, SecretUse::Hmac)
+        self.granted(&suggestion(name, SecretUse::Hmac))
             .map(|granted| Key(Material::Secret(Arc::clone(granted))))
     }
 
     /// The secret itself. Each use is logged.
     pub fn reveal(&self, name: &str) -> Result<Vec<u8>, KeyError> {
-        let granted = self.granted(name, SecretUse::Reveal)?;
+        let granted = self.granted(&suggestion(name, SecretUse::Reveal))?;
         granted.require(SecretUse::Reveal)?;
         tracing::warn!(
             secret = name,
@@ -228,11 +249,9 @@ impl Keyring {
 
     /// The secret, if it may be written into requests at all. `hosts` is what to propose as its `hosts` where there are none.
     pub(crate) fn placeholder_use(&self, name: &str, hosts: &[String]) -> Result<&Secret, KeyError> {
-        let granted = self.0.get(name).ok_or_else(|| {
-            not_granted(SecretGrant {
-                hosts: hosts.to_vec(),
-                ..suggestion(name, SecretUse::Placeholder)
-            })
+        let granted = self.granted(&SecretGrant {
+            hosts: hosts.to_vec(),
+            ..suggestion(name, SecretUse::Placeholder)
         })?;
         granted.require_with(SecretUse::Placeholder, hosts)?;
         Ok(&granted.secret)
@@ -240,22 +259,21 @@ impl Keyring {
 
     /// The secret for a placeholder in a request to this destination.
     pub(crate) fn placeholder(&self, name: &str, to: &Destination) -> Result<&Secret, Withheld> {
-        let granted = self.0.get(name).ok_or_else(|| {
-            let entry = SecretGrant {
-                hosts: vec![binding_text(to)],
-                ..suggestion(name, SecretUse::Placeholder)
-            };
-            Withheld {
-                entry: yaml::secret_entry(&entry),
-                error: not_granted(entry),
-            }
+        let proposed = SecretGrant {
+            hosts: vec![binding_text(to)],
+            ..suggestion(name, SecretUse::Placeholder)
+        };
+        let granted = self.granted(&proposed).map_err(|error| Withheld {
+            entry: yaml::secret_entry(&proposed),
+            error,
         })?;
-        let bound = granted.bindings.iter().any(|binding| binding.matches(to));
-        let allowed = granted.grant.uses.contains(&SecretUse::Placeholder);
+        let Rule { grant, bindings } = &granted.rule;
+        let bound = bindings.iter().any(|binding| binding.matches(to));
+        let allowed = grant.uses.contains(&SecretUse::Placeholder);
         if bound && allowed {
             return Ok(&granted.secret);
         }
-        let mut change = granted.grant.clone();
+        let mut change = grant.clone();
         if !allowed {
             change.uses.push(SecretUse::Placeholder);
         }
@@ -270,8 +288,13 @@ impl Keyring {
         Err(Withheld { error, entry })
     }
 
-    fn granted(&self, name: &str, wanted: SecretUse) -> Result<&Arc<Granted>, KeyError> {
-        self.0.get(name).ok_or_else(|| not_granted(suggestion(name, wanted)))
+    /// The secret of that name, or the entry to add.
+    fn granted(&self, proposed: &SecretGrant) -> Result<&Arc<Granted>, KeyError> {
+        let missing = || match self.of_volumes.get(&proposed.name) {
+            Some(rule) => not_in_request(rule.grant.volume_key().unwrap_or_default()),
+            None => not_granted(proposed),
+        };
+        self.secrets.get(&proposed.name).ok_or_else(missing)
     }
 }
 
@@ -281,34 +304,6 @@ fn file_problem(at: usize, grant: &SecretGrant, wrong: &str) -> GrantProblem {
         value: grant.file.display().to_string(),
         wrong: wrong.into(),
         fix: format!("put the secret {:?} there (mount it) or correct the path", grant.name),
-    }
-}
-
-/// The entry that would grant one use. The file can only be guessed.
-fn suggestion(name: &str, wanted: SecretUse) -> SecretGrant {
-    SecretGrant {
-        name: name.to_owned(),
-        file: PathBuf::from("/etc/cloudwit/secrets").join(name),
-        hosts: Vec::new(),
-        uses: vec![wanted],
-    }
-}
-
-fn not_granted(entry: SecretGrant) -> KeyError {
-    if !crate::grants::is_secret_name(&entry.name) {
-        return KeyError::NotGranted("the provider requested a secret by an invalid name".into());
-    }
-    KeyError::NotGranted(format!(
-        "secret {:?} is not granted; to allow it, add to grants.secrets (with the file it is in): {}",
-        entry.name,
-        yaml::secret_entry(&entry)
-    ))
-}
-
-fn binding_text(to: &Destination) -> String {
-    match &to.host {
-        Host::Name(name) if to.port == to.scheme.default_port() => name.clone(),
-        host => format!("{host}:{}", to.port),
     }
 }
 
@@ -365,7 +360,7 @@ impl Key {
         };
         let mut signature = vec![0; pair.public().modulus_len()];
         pair.sign(encoding, &SystemRandom::new(), data, &mut signature)
-            .map_err(|_| KeyError::Unusable(format!("signing with secret {:?} failed", granted.grant.name)))?;
+            .map_err(|_| KeyError::Unusable(format!("signing with secret {:?} failed", granted.rule.grant.name)))?;
         Ok(signature)
     }
 

@@ -12,6 +12,7 @@
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use zeroize::Zeroizing;
@@ -34,7 +35,9 @@ pub(crate) struct Redactor {
     pub(super) pieces: Vec<(usize, Pieces)>,
     secrets: Vec<Hidden>,
     /// The first texts of guests that had to be redacted, as they were then.
-    noted: Mutex<Vec<String>>,
+    noted: Arc<Mutex<Vec<String>>>,
+    /// Hides further secrets.
+    base: Option<Arc<Redactor>>,
 }
 
 /// A secret, without the secret.
@@ -79,14 +82,37 @@ impl Redactor {
         Self {
             pieces: pieces.filter(|(_, pieces)| !pieces.numbers.is_empty()).collect(),
             secrets: secrets.iter().map(hidden).collect(),
-            noted: Mutex::default(),
+            noted: Arc::default(),
+            base: None,
+        }
+    }
+
+    /// Hides these secrets and those of the other one. Both note texts together.
+    pub fn over<'a>(base: &Arc<Self>, secrets: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Self {
+        Self {
+            noted: Arc::clone(&base.noted),
+            base: Some(Arc::clone(base)),
+            ..Self::new(secrets)
         }
     }
 
     /// The text without secrets. Bytes that belong to one are replaced by its mark, one for all that overlap.
     pub fn redact(&self, text: String) -> String {
+        self.hidden(text).0
+    }
+
+    /// The text without secrets, and whether there was one in it.
+    fn hidden(&self, text: String) -> (String, bool) {
         let runs = self.runs(text.as_bytes());
-        self.without(text, runs)
+        let found = !runs.is_empty();
+        let clean = self.without(text, runs);
+        match &self.base {
+            None => (clean, found),
+            Some(base) => {
+                let (clean, found_more) = base.hidden(clean);
+                (clean, found || found_more)
+            }
+        }
     }
 
     fn without(&self, text: String, runs: Vec<Run>) -> String {
@@ -110,10 +136,8 @@ impl Redactor {
 
     /// The same with a text that a guest wrote, which is noted if there was a secret in it.
     pub fn redact_of_guest(&self, text: String) -> String {
-        let runs = self.runs(text.as_bytes());
-        let is_clean = runs.is_empty();
-        let clean = self.without(text, runs);
-        if !is_clean {
+        let (clean, found) = self.hidden(text);
+        if found {
             let mut noted = self.noted.lock();
             if noted.len() < MOST_NOTED {
                 noted.push(clean.clone());
@@ -129,12 +153,12 @@ impl Redactor {
 
     /// The name of a secret that this name (an id, a label, a host) contains, so that it must not be used.
     pub fn betrayed(&self, name: &str) -> Option<&str> {
-        self.runs(name.as_bytes())
-            .into_iter()
-            .find_map(|Run { bytes, secret }| {
-                let hidden = &self.secrets[usize::from(secret)];
-                (bytes.len() >= hidden.in_names).then_some(hidden.name.as_str())
-            })
+        let mut runs = self.runs(name.as_bytes()).into_iter();
+        let own = runs.find_map(|Run { bytes, secret }| {
+            let hidden = &self.secrets[usize::from(secret)];
+            (bytes.len() >= hidden.in_names).then_some(hidden.name.as_str())
+        });
+        own.or_else(|| self.base.as_ref()?.betrayed(name))
     }
 
     /// The stretches that are of secrets, in their order; what overlaps or touches is one.

@@ -138,8 +138,12 @@ fn provider(text: &mut String, source: &Source, file: Option<&ComponentFile>) {
     }
     for secret in &grants.secrets {
         let uses: Vec<&str> = secret.uses.iter().map(|one| one.as_str()).collect();
-        let (name, file) = (&secret.name, secret.file.display());
-        let _ = writeln!(text, "  has the secret {name} from {file}, for {}", uses.join(", "));
+        let from = match secret.volume_key() {
+            Some(_) => "requests about volumes".to_owned(),
+            None => secret.file.display().to_string(),
+        };
+        let name = &secret.name;
+        let _ = writeln!(text, "  has the secret {name} from {from}, for {}", uses.join(", "));
     }
     for (granted, what) in [(grants.cluster.nodes, "Nodes"), (grants.cluster.services, "Services")] {
         if granted {

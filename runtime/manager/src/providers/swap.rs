@@ -106,7 +106,8 @@ impl SwapWatch {
 /// Everything a provider is made of: component, settings, secrets, authorities, client certificates. Sorted, each once.
 fn paths(source: &Source) -> Vec<PathBuf> {
     let grants = &source.settings.grants;
-    let secrets = grants.secrets.iter().map(|secret| &secret.file);
+    let with_files = grants.secrets.iter().filter(|secret| secret.volume_key().is_none());
+    let secrets = with_files.map(|secret| &secret.file);
     let of_tls = grants.http.iter().flat_map(|grant| {
         let files = [&grant.ca, &grant.client_certificate, &grant.client_key];
         files.into_iter().flatten()

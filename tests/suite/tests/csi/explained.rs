@@ -15,7 +15,7 @@ use crate::requests::wanted;
 use crate::sidecar_requests::{publish, within};
 
 /// Exit code and both outputs of `cloudwit explain`.
-async fn explain(replica: &Replica, arguments: &[&str]) -> (i32, String) {
+pub async fn explain(replica: &Replica, arguments: &[&str]) -> (i32, String) {
     let kubeconfig = ApiServer::shared().await.kubeconfig().display().to_string();
     let mut command = Command::new(programs::cloudwit());
     command
@@ -45,7 +45,7 @@ async fn until_explained(replica: &Replica, arguments: &[&str], parts: &[&str]) 
     .await
 }
 
-async fn status(replica: &Replica) -> Value {
+pub async fn status(replica: &Replica) -> Value {
     let answer = reqwest::get(format!("{}/status.json", replica.url)).await.unwrap();
     serde_json::from_str(&answer.text().await.unwrap()).unwrap()
 }

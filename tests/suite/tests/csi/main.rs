@@ -21,4 +21,5 @@ mod replicas;
 mod requests;
 mod sanity;
 mod scene;
+mod secrets;
 mod sidecars;

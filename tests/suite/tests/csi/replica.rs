@@ -48,6 +48,18 @@ impl Replica {
 
     /// The same, and its socket is in the folder `sockets`, which replicas may share: only the leader listens.
     pub async fn start_in(name: &str, folder: &Path, sockets: &Path, cloud: &SimCloud, flags: &[&str]) -> Self {
+        Self::start_granted(name, folder, sockets, cloud, "", flags).await
+    }
+
+    /// The same with further lines in `grants.secrets`, which end its settings.
+    pub async fn start_granted(
+        name: &str,
+        folder: &Path,
+        sockets: &Path,
+        cloud: &SimCloud,
+        lines: &str,
+        flags: &[&str],
+    ) -> Self {
         let built = tokio::task::spawn_blocking(|| (programs::cloudwit(), guests::provider("sim"))).await;
         let (program, provider) = built.unwrap();
         let folder = folder.join(name);
@@ -55,8 +67,10 @@ impl Replica {
         let socket_dir = format!("--csi-socket-dir={}", sockets.display());
         let flags: Vec<&str> = flags.iter().copied().chain([socket_dir.as_str()]).collect();
         let api = ApiServer::shared().await;
+        let mut files = deployment.sim_files(&cloud.url()).unwrap();
+        files.settings.push_str(lines);
         let (process, url) = deployment
-            .start_cloudwit(api.kubeconfig(), &cloud.url(), &flags)
+            .start_on(api.kubeconfig(), &files, &flags)
             .unwrap();
         let socket = sockets.join("sim.csi.cloudwit.dev.sock");
         Self { process, url, socket }

@@ -88,23 +88,23 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn create_volume<'a>(&'a self, _: &'a NewVolume, _: Option<&'a str>) -> Answer<'a, Volume> {
+    fn create_volume<'a>(&'a self, _: &'a NewVolume, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, Volume> {
         never()
     }
 
-    fn delete_volume<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Answer<'a, ()> {
+    fn delete_volume<'a>(&'a self, _: &'a str, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ()> {
         never()
     }
 
-    fn attach_volumes<'a>(&'a self, _: &'a [NewAttachment]) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(&'a self, _: &'a [NewAttachment], _: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
         never()
     }
 
-    fn detach_volumes<'a>(&'a self, _: &'a [Detachment]) -> Answer<'a, Each<()>> {
+    fn detach_volumes<'a>(&'a self, _: &'a [Detachment], _: &'a VolumeSecrets) -> Answer<'a, Each<()>> {
         never()
     }
 
-    fn expand_volume<'a>(&'a self, _: &'a str, _: SizeRange, _: Option<&'a str>) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(&'a self, _: &'a str, _: SizeRange, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
         never()
     }
 
@@ -112,7 +112,7 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn modify_volume<'a>(&'a self, _: &'a str, _: &'a BTreeMap<String, String>, _: Option<&'a str>) -> Answer<'a, ()> {
+    fn modify_volume<'a>(&'a self, _: &'a str, _: &'a BTreeMap<String, String>, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ()> {
         never()
     }
 
@@ -120,19 +120,19 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn create_snapshot<'a>(&'a self, _: &'a NewSnapshot, _: Option<&'a str>) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(&'a self, _: &'a NewSnapshot, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
         never()
     }
 
-    fn delete_snapshot<'a>(&'a self, _: &'a str, _: Option<&'a str>) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(&'a self, _: &'a str, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ()> {
         never()
     }
 
-    fn get_snapshots<'a>(&'a self, _: &'a [String]) -> Answer<'a, Each<Option<Snapshot>>> {
+    fn get_snapshots<'a>(&'a self, _: &'a [String], _: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
         never()
     }
 
-    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32) -> Answer<'a, Page<Snapshot>> {
+    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32, _: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
         never()
     }
 }

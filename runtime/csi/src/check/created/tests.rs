@@ -27,7 +27,7 @@ fn abilities() -> VolumeAbilities {
 }
 
 fn read(request: CreateVolumeRequest) -> Result<NewVolume, Status> {
-    new_volume(request, &driver(), abilities())
+    new_volume(request, &driver(), abilities()).map(|(new, _)| new)
 }
 
 fn range(required_bytes: i64, limit_bytes: i64) -> Option<CapacityRange> {
@@ -114,7 +114,7 @@ fn source_needs_the_ability() {
             volume_content_source: Some(VolumeContentSource { r#type }),
             ..request()
         };
-        new_volume(request, &driver(), abilities).map(|new| new.source)
+        new_volume(request, &driver(), abilities).map(|(new, _)| new.source)
     };
     let snapshot_id = "s".to_owned();
     let snapshot = Some(Source::Snapshot(SnapshotSource { snapshot_id }));
@@ -130,4 +130,27 @@ fn source_needs_the_ability() {
         Some(VolumeSource::Volume("v".into()))
     );
     assert!(with(None, abilities()).is_err());
+}
+
+#[test]
+fn secrets_are_bounded_beside_everything_else_and_never_repeated() {
+    let secrets = |pairs: Vec<(&str, String)>| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+    let odd = CreateVolumeRequest {
+        name: String::new(),
+        secrets: secrets(vec![("passphrase", "hunter2-".repeat(1000)), ("a/b", "hunter2-".into())]),
+        ..request()
+    };
+    let refused = read(odd).unwrap_err();
+    assert_eq!(refused.code(), tonic::Code::InvalidArgument);
+    assert_eq!(
+        refused.message(),
+        "the name is missing; the key \"a/b\" of a secret has other characters than letters, digits, '.', '_' and '-'; \
+         the secret \"passphrase\" has 8000 bytes, at most 4096 are allowed"
+    );
+    let good = CreateVolumeRequest {
+        secrets: secrets(vec![("passphrase", "hunter2".into())]),
+        ..request()
+    };
+    let (_, read) = new_volume(good, &driver(), abilities()).unwrap();
+    assert_eq!(read.expose().collect::<Vec<_>>(), [("passphrase", "hunter2")]);
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::engine::testing::{FakeCloud, from, new_volume, pending, to};
+use crate::engine::testing::{FakeCloud, from, new_volume, passphrase, pending, to};
 use cloudwit_model::volume::Topology;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -32,6 +32,47 @@ async fn equal_requests_share_an_operation_others_are_notified() {
     assert_eq!(different, Err(Refused::Busy("create volume n".into())));
     assert_eq!(cloud.calls(), ["create n 2"]);
     assert_eq!(operations.count(), 0);
+}
+
+fn create_with(value: &str) -> Request {
+    Request {
+        work: Work::Create(new_volume("n")),
+        secrets: passphrase(value),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_with_other_secrets_share_no_operation() {
+    let cloud = FakeCloud::new();
+    let operations = operations(&cloud);
+    let create = |value: &str| operations.run(create_with(value), within(SECOND));
+    let (one, two, other) = tokio::join!(create("hunter2-one"), create("hunter2-one"), create("hunter2-two"));
+    assert!(one.is_ok() && one == two);
+    let busy = "create volume n, with other secrets";
+    assert_eq!(other, Err(Refused::Busy(busy.into())));
+    let called = ("create n 2".to_owned(), "hunter2-one".to_owned());
+    assert_eq!(cloud.secret_calls(), [called]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_call_of_pending_work_has_its_secrets_and_nothing_shows_them() {
+    let cloud = FakeCloud::new();
+    let mut rounds = 0;
+    cloud.script(move |_, _| {
+        rounds += 1;
+        (rounds < 3).then(|| pending("the disk is being made"))
+    });
+    let operations = operations(&cloud);
+    let late = operations.run(create_with("hunter2-one"), within(SECOND / 2)).await;
+    let shown = format!("{late:?} {:?} {operations:?} {:?}", operations.all(), create_with("hunter2-one"));
+    assert!(shown.contains("create volume n") && !shown.contains("hunter2"), "{shown}");
+    // Nobody waits for the first one, so another passphrase takes its place.
+    let made = operations.run(create_with("hunter2-two"), within(SECOND * 60)).await;
+    assert!(made.is_ok(), "{made:?}");
+    let values: Vec<String> = cloud.secret_calls().into_iter().map(|(_, value)| value).collect();
+    assert_eq!(values.first().map(String::as_str), Some("hunter2-one"));
+    assert_eq!(values.last().map(String::as_str), Some("hunter2-two"));
+    assert_eq!(values.len(), cloud.calls().len(), "no call went without");
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,11 +1,15 @@
 use super::*;
-use crate::engine::testing::{FakeCloud, GIB, from, new_volume, to, volume};
+use crate::engine::testing::{FakeCloud, GIB, from, new_volume, passphrase, to, volume};
 
 fn failure<T: std::fmt::Debug>(result: Result<T, CloudError>) -> Failure {
     match result {
         Err(CloudError::Failure(failure)) => failure,
         other => panic!("{other:?}"),
     }
+}
+
+fn none() -> VolumeSecrets {
+    VolumeSecrets::default()
 }
 
 fn steps(cloud: &Arc<FakeCloud>) -> Steps {
@@ -17,23 +21,23 @@ async fn attach_checks_first() {
     let cloud = FakeCloud::new();
     cloud.add("v", Some("a"));
     let steps = steps(&cloud);
-    let missing = steps.perform(&Work::Attach(to("gone", "a")), None).await;
+    let missing = steps.perform(&Work::Attach(to("gone", "a")), &none(), None).await;
     assert!(matches!(failure(missing), Failure::NotFound(_)));
-    let elsewhere = steps.perform(&Work::Attach(to("v", "b")), None).await;
+    let elsewhere = steps.perform(&Work::Attach(to("v", "b")), &none(), None).await;
     let elsewhere = failure(elsewhere);
     assert!(matches!(&elsewhere, Failure::FailedPrecondition(reason) if reason.message.ends_with("attached to a")));
     let read_only = NewAttachment {
         read_only: true,
         ..to("v", "a")
     };
-    let otherwise = steps.perform(&Work::Attach(read_only), None).await;
+    let otherwise = steps.perform(&Work::Attach(read_only), &none(), None).await;
     assert!(matches!(failure(otherwise), Failure::AlreadyExists(_)));
     assert!(
         cloud.calls().iter().all(|call| call.starts_with("get")),
         "{:?}",
         cloud.calls()
     );
-    let again = steps.perform(&Work::Attach(to("v", "a")), None).await;
+    let again = steps.perform(&Work::Attach(to("v", "a")), &none(), None).await;
     assert_eq!(
         again,
         Ok(Done::Attached(AttachedVolume::default())),
@@ -45,7 +49,7 @@ async fn attach_checks_first() {
 async fn check_is_not_repeated_while_attachment_continues() {
     let cloud = FakeCloud::new();
     cloud.add("v", None);
-    let attached = steps(&cloud).perform(&Work::Attach(to("v", "a")), Some("token")).await;
+    let attached = steps(&cloud).perform(&Work::Attach(to("v", "a")), &none(), Some("token")).await;
     assert_eq!(attached, Ok(Done::Attached(AttachedVolume::default())));
     assert_eq!(cloud.calls(), ["attach v"]);
 }
@@ -54,7 +58,7 @@ async fn check_is_not_repeated_while_attachment_continues() {
 async fn what_is_gone_is_detached() {
     let cloud = FakeCloud::new();
     assert_eq!(
-        steps(&cloud).perform(&Work::Detach(from("gone", "a")), None).await,
+        steps(&cloud).perform(&Work::Detach(from("gone", "a")), &none(), None).await,
         Ok(Done::Gone)
     );
 }
@@ -63,7 +67,7 @@ async fn what_is_gone_is_detached() {
 async fn volume_of_the_same_name_has_to_fit() {
     let cloud = FakeCloud::new();
     let steps = steps(&cloud);
-    let created = steps.perform(&Work::Create(new_volume("n")), None).await.unwrap();
+    let created = steps.perform(&Work::Create(new_volume("n")), &none(), None).await.unwrap();
     assert_eq!(created, Done::Created(volume("id-of-n", 2 * GIB)));
     let larger = NewVolume {
         size: SizeRange {
@@ -72,15 +76,15 @@ async fn volume_of_the_same_name_has_to_fit() {
         },
         ..new_volume("n")
     };
-    let refused = failure(steps.perform(&Work::Create(larger), None).await);
+    let refused = failure(steps.perform(&Work::Create(larger), &none(), None).await);
     assert!(matches!(&refused, Failure::AlreadyExists(reason) if reason.message.contains("2147483648 bytes")));
     let copy = NewVolume {
         source: Some(VolumeSource::Volume("id-of-n".into())),
         ..new_volume("copy")
     };
-    assert!(steps.perform(&Work::Create(copy.clone()), None).await.is_ok());
+    assert!(steps.perform(&Work::Create(copy.clone()), &none(), None).await.is_ok());
     let plain = NewVolume { source: None, ..copy };
-    let refused = failure(steps.perform(&Work::Create(plain), None).await);
+    let refused = failure(steps.perform(&Work::Create(plain), &none(), None).await);
     assert!(matches!(refused, Failure::AlreadyExists(_)), "it began with something");
 }
 
@@ -97,10 +101,10 @@ async fn volume_is_at_least_as_large_as_its_source() {
         },
         ..new_volume("n")
     };
-    let small = steps.perform(&Work::Create(of("s", Some(4 * GIB))), None).await;
+    let small = steps.perform(&Work::Create(of("s", Some(4 * GIB))), &none(), None).await;
     assert!(matches!(failure(small), Failure::OutOfRange(_)));
-    assert!(steps.perform(&Work::Create(of("s", None)), None).await.is_ok());
-    assert!(steps.perform(&Work::Create(of("s", None)), Some("token")).await.is_ok());
+    assert!(steps.perform(&Work::Create(of("s", None)), &none(), None).await.is_ok());
+    assert!(steps.perform(&Work::Create(of("s", None)), &none(), Some("token")).await.is_ok());
     assert_eq!(cloud.calls(), ["create n 5", "create n 5"], "also when it goes on");
 }
 
@@ -112,7 +116,7 @@ async fn volume_that_was_made_is_found_when_its_source_is_gone() {
         source: Some(VolumeSource::Snapshot("gone".into())),
         ..new_volume("n")
     };
-    assert!(steps.perform(&Work::Create(of_gone), None).await.is_ok());
+    assert!(steps.perform(&Work::Create(of_gone), &none(), None).await.is_ok());
     assert_eq!(cloud.calls(), ["create n 2"], "the provider decides");
 }
 
@@ -135,11 +139,11 @@ async fn volume_that_is_large_enough_is_left_alone() {
             on_node: true,
         }))
     };
-    assert_eq!(steps.perform(&expand(1, false), None).await, expanded(2));
-    let attached = failure(steps.perform(&expand(3, false), None).await);
+    assert_eq!(steps.perform(&expand(1, false), &none(), None).await, expanded(2));
+    let attached = failure(steps.perform(&expand(3, false), &none(), None).await);
     assert!(matches!(attached, Failure::FailedPrecondition(_)));
     assert_eq!(cloud.calls(), ["get v", "get v"]);
-    assert_eq!(steps.perform(&expand(3, true), None).await, expanded(3));
+    assert_eq!(steps.perform(&expand(3, true), &none(), None).await, expanded(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -153,7 +157,70 @@ async fn snapshot_of_another_volume_has_the_name() {
             ..NewSnapshot::default()
         })
     };
-    assert!(steps.perform(&of("v"), None).await.is_ok());
-    let other = steps.perform(&of("w"), None).await;
+    assert!(steps.perform(&of("v"), &none(), None).await.is_ok());
+    let other = steps.perform(&of("w"), &none(), None).await;
     assert!(matches!(failure(other), Failure::AlreadyExists(_)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn attachments_with_other_secrets_share_no_call() {
+    let cloud = FakeCloud::new();
+    for id in ["a", "b", "c", "d"] {
+        cloud.add(id, None);
+    }
+    let steps = steps(&cloud);
+    let attach = |volume: &'static str, node: &'static str, secrets: VolumeSecrets| {
+        let steps = &steps;
+        async move { steps.perform(&Work::Attach(to(volume, node)), &secrets, None).await }
+    };
+    let done = tokio::join!(
+        attach("a", "one", passphrase("hunter2")),
+        attach("b", "two", passphrase("hunter2")),
+        attach("c", "one", passphrase("other")),
+        attach("d", "three", none()),
+    );
+    assert!(done.0.is_ok() && done.1.is_ok() && done.2.is_ok() && done.3.is_ok(), "{done:?}");
+    let mut called = cloud.secret_calls();
+    called.sort();
+    let call = |volumes: &str, value: &str| (format!("attach {volumes}"), value.to_owned());
+    assert_eq!(called, [call("a b", "hunter2"), call("c", "other")]);
+    assert!(cloud.calls().contains(&"attach d".to_owned()), "{:?}", cloud.calls());
+    assert_eq!(cloud.overlaps(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_change_has_the_secrets_of_its_request() {
+    let cloud = FakeCloud::new();
+    cloud.add("v", None);
+    let steps = steps(&cloud);
+    let larger = SizeRange {
+        at_least: 3 * GIB,
+        at_most: None,
+    };
+    let works = [
+        Work::Create(new_volume("n")),
+        Work::Attach(to("v", "a")),
+        Work::Detach(from("v", "a")),
+        Work::Expand {
+            volume: "v".into(),
+            size: larger,
+            online: true,
+        },
+        Work::Modify {
+            volume: "v".into(),
+            parameters: Default::default(),
+        },
+        Work::CreateSnapshot(NewSnapshot {
+            name: "s".into(),
+            volume: "v".into(),
+            ..NewSnapshot::default()
+        }),
+        Work::DeleteSnapshot("id-of-s".into()),
+        Work::Delete("v".into()),
+    ];
+    for work in &works {
+        let done = steps.perform(work, &passphrase("hunter2"), None).await;
+        assert!(done.is_ok(), "{work}: {done:?}");
+    }
+    assert_eq!(cloud.secret_calls().len(), works.len(), "{:?}", cloud.calls());
 }

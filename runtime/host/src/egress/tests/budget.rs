@@ -48,7 +48,7 @@ async fn get(egress: &Arc<Egress>, server: &TestServer, path: &str, left: Durati
     let request = http::Request::get(format!("http://127.0.0.1:{}{path}", server.port))
         .body(Full::default().map_err(|never| match never {}).boxed_unsync())
         .unwrap();
-    let mut hooks = egress.hooks(Instant::now() + left);
+    let mut hooks = egress.hooks(Instant::now() + left, &egress.secrets);
     let answer = hooks.send_request(request, None, Box::new(async { Ok(()) }));
     let (head, body) = Box::into_pin(answer).await.unwrap().0.into_parts();
     let body = body.collect().await.unwrap().to_bytes();

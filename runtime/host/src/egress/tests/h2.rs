@@ -135,7 +135,7 @@ async fn send(hooks: &mut EgressHooks, request: Request<WasiBody>) -> Response<W
 }
 
 fn call(egress: &Arc<Egress>) -> EgressHooks {
-    egress.hooks(Instant::now() + Duration::from_secs(600))
+    egress.hooks(Instant::now() + Duration::from_secs(600), &egress.secrets)
 }
 
 #[tokio::test]

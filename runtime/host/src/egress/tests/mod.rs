@@ -109,7 +109,7 @@ pub(super) async fn send(
 
 /// What one call has.
 pub(super) fn call(egress: &Arc<Egress>) -> EgressHooks {
-    egress.hooks(Instant::now() + Duration::from_secs(60))
+    egress.hooks(Instant::now() + Duration::from_secs(60), &egress.secrets)
 }
 
 /// The same in this call.
@@ -452,7 +452,7 @@ async fn silent_server_is_bounded_by_guest_and_grant() {
         };
         let start = std::time::Instant::now();
         let answer = send_with(
-            &mut egress.hooks(Instant::now() + Duration::from_secs(60)),
+            &mut egress.hooks(Instant::now() + Duration::from_secs(60), &egress.secrets),
             get(&format!("http://localhost:{port}/silent")),
             options,
         )
@@ -472,7 +472,7 @@ async fn slow_connect_is_bounded_by_guest_and_grant() {
         };
         let start = tokio::time::Instant::now();
         let answer = send_with(
-            &mut egress.hooks(Instant::now() + Duration::from_secs(60)),
+            &mut egress.hooks(Instant::now() + Duration::from_secs(60), &egress.secrets),
             get("https://slow.example/"),
             options,
         )
@@ -616,7 +616,7 @@ async fn fenced_process_sends_nothing_and_aborts_in_flight() {
     let egress = egress_with(&yaml, &clients, &EgressMetrics::default());
     echo(&egress, get(&format!("http://127.0.0.1:{port}/before"))).await;
 
-    let mut hooks = egress.hooks(Instant::now() + Duration::from_secs(60));
+    let mut hooks = egress.hooks(Instant::now() + Duration::from_secs(60), &egress.secrets);
     let in_flight = get(&format!("http://127.0.0.1:{port}/during"));
     let mut in_flight = Box::pin(send_with(&mut hooks, in_flight, RequestOptions::default()));
     assert!(futures::poll!(in_flight.as_mut()).is_pending());

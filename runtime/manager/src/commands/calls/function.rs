@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use cloudwit_host::Provider;
-use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, TagChange, Tags, Target};
+use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, TagChange, Tags, Target, VolumeSecrets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -185,6 +185,8 @@ pub struct FunctionCall {
     pub tags: Tags,
     /// What a function about volumes is called with.
     pub volume: VolumeInput,
+    /// The secrets of the request about a volume.
+    pub secrets: VolumeSecrets,
     /// What a function that is alone in its interface is called with.
     pub small: SmallInput,
 }
@@ -266,7 +268,7 @@ impl FunctionCall {
                 if let Some(answer) = self.small.call(other, provider, token).await? {
                     return Ok(answer);
                 }
-                let called = self.volume.call(other, provider, &self.nodes, token);
+                let called = self.volume.call(other, provider, &self.nodes, token, &self.secrets);
                 called.await?.unwrap_or_default()
             }
         })

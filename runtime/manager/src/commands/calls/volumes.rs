@@ -1,14 +1,16 @@
 //! Functions about volumes: arguments, and answers as JSON.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
+use anyhow::Context as _;
 use cloudwit_host::Provider;
 use cloudwit_model::volume::{
     AccessMode, AttachedVolume, CapacityQuery, Detachment, DeviceHint, NewAttachment, NewSnapshot, NewVolume, Page,
     Snapshot, Topology, Volume, VolumeDriver, VolumeFeature, VolumeNode, VolumeSource, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, VolumeCloud as _, VolumeLabels as _};
+use cloudwit_model::{CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, VolumeCloud as _, VolumeLabels as _, VolumeSecrets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -51,6 +53,11 @@ pub struct VolumeInput {
     #[arg(long, value_name = "ID", conflicts_with = "from_snapshot")]
     pub from_volume: Option<String>,
 
+    /// A secret of the request, KEY=FILE: the key by which the provider uses it as volume/KEY, and the file it is in. May be given again.
+    #[arg(long = "secret", value_name = "KEY=FILE", value_parser = secret_file)]
+    #[serde(skip)]
+    pub secret: Vec<(String, PathBuf)>,
+
     /// Where a page of a list begins: `next` of the page before.
     #[arg(long, value_name = "TEXT")]
     pub after: Option<String>,
@@ -82,7 +89,24 @@ pub fn pair(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
+fn secret_file(text: &str) -> Result<(String, PathBuf), String> {
+    let (key, file) = text.split_once('=').ok_or("give KEY=FILE")?;
+    Ok((key.to_owned(), file.into()))
+}
+
 impl VolumeInput {
+    /// Reads the secrets of the request. As in the files of grants one line break at the end is not part of a secret.
+    pub fn secrets(&self) -> anyhow::Result<VolumeSecrets> {
+        let read = |(key, file): &(String, PathBuf)| {
+            let text = std::fs::read_to_string(file)
+                .with_context(|| format!("--secret={key}={} cannot be read as text", file.display()))?;
+            let text = text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
+            Ok((key.clone(), text.to_owned()))
+        };
+        let secrets = self.secret.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        VolumeSecrets::new(secrets).context("--secret")
+    }
+
     /// What a function lacks.
     pub fn mistakes(&self, function: Function) -> Vec<String> {
         use Function::{
@@ -154,6 +178,7 @@ impl VolumeInput {
         provider: &Provider,
         nodes: &[NodeRef],
         token: Option<&str>,
+        secrets: &VolumeSecrets,
     ) -> Result<Option<Value>, CloudError> {
         let (id, node_id) = (self.first_id(), self.node_id.clone().unwrap_or_default());
         Ok(Some(match function {
@@ -164,9 +189,9 @@ impl VolumeInput {
             }),
             Function::CreateVolume => {
                 let new = self.new_volume(provider).await?;
-                volume(&provider.create_volume(&new, token).await?)
+                volume(&provider.create_volume(&new, token, secrets).await?)
             }
-            Function::DeleteVolume => provider.delete_volume(id, token).await.map(|()| json!({}))?,
+            Function::DeleteVolume => provider.delete_volume(id, token, secrets).await.map(|()| json!({}))?,
             Function::AttachVolumes => {
                 let one = |volume: &String| NewAttachment {
                     volume: volume.clone(),
@@ -176,7 +201,7 @@ impl VolumeInput {
                     token: token.map(str::to_owned),
                 };
                 let all: Vec<NewAttachment> = self.id.iter().map(one).collect();
-                alone_or_each(provider.attach_volumes(&all).await?, attached)?
+                alone_or_each(provider.attach_volumes(&all, secrets).await?, attached)?
             }
             Function::DetachVolumes => {
                 let one = |volume: &String| Detachment {
@@ -185,11 +210,11 @@ impl VolumeInput {
                     token: token.map(str::to_owned),
                 };
                 let all: Vec<Detachment> = self.id.iter().map(one).collect();
-                alone_or_each(provider.detach_volumes(&all).await?, |()| json!({}))?
+                alone_or_each(provider.detach_volumes(&all, secrets).await?, |()| json!({}))?
             }
             Function::ExpandVolume => {
                 let size = provider.volume_driver().await?.size(self.size, None)?;
-                let grown = provider.expand_volume(id, size, token).await?;
+                let grown = provider.expand_volume(id, size, token, secrets).await?;
                 json!({"size": grown.size, "onNode": grown.on_node})
             }
             Function::ListVolumes => page(&provider.list_volumes(self.after.as_deref(), PAGE).await?, volume),
@@ -200,20 +225,20 @@ impl VolumeInput {
                     parameters: self.parameters(),
                     tags: BTreeMap::new(),
                 };
-                snapshot(&provider.create_snapshot(&new, token).await?)
+                snapshot(&provider.create_snapshot(&new, token, secrets).await?)
             }
-            Function::DeleteSnapshot => provider.delete_snapshot(id, token).await.map(|()| json!({}))?,
-            Function::GetSnapshots => each(provider.get_snapshots(&self.id).await?, |found| {
+            Function::DeleteSnapshot => provider.delete_snapshot(id, token, secrets).await.map(|()| json!({}))?,
+            Function::GetSnapshots => each(provider.get_snapshots(&self.id, secrets).await?, |found| {
                 found.as_ref().map_or(Value::Null, snapshot)
             }),
             Function::ListSnapshots => {
                 let of = self.id.first().map(String::as_str);
                 let after = self.after.as_deref();
-                page(&provider.list_snapshots(of, after, PAGE).await?, snapshot)
+                page(&provider.list_snapshots(of, after, PAGE, secrets).await?, snapshot)
             }
             Function::ModifyVolume => {
                 let parameters = self.parameters();
-                let modified = provider.modify_volume(id, &parameters, token).await;
+                let modified = provider.modify_volume(id, &parameters, token, secrets).await;
                 modified.map(|()| json!({}))?
             }
             Function::VolumeCapacity => {

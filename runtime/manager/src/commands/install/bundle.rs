@@ -224,7 +224,9 @@ impl Collector {
     }
 
     fn secrets(&mut self, at: usize, source: &Source) {
-        for (number, grant) in source.settings.grants.secrets.iter().enumerate() {
+        let secrets = source.settings.grants.secrets.iter().enumerate();
+        // Those of volumes are in Secrets that classes name.
+        for (number, grant) in secrets.filter(|(_, grant)| grant.volume_key().is_none()) {
             let path = format!("grants.secrets[{number}].file");
             let key = key(&source.settings.name, Path::new(&grant.name));
             if let Some(in_pod) = self.secret_file(at, &path, key, &grant.file) {

@@ -110,6 +110,7 @@ pub async fn run(args: CallArgs) -> anyhow::Result<ExitCode> {
         create: args.create,
         delete: args.delete,
         tags: args.tags.into_iter().collect(),
+        secrets: args.volume.secrets()?,
         volume: args.volume,
         small: args.small,
     };

@@ -43,7 +43,7 @@ pub async fn run(args: ReplayArgs) -> anyhow::Result<ExitCode> {
     let provider = host.load(&file, from.settings, cluster.outside()).await?;
     let mut differences = 0;
     for (at, call) in cassette.calls.iter().enumerate() {
-        let question = call.question();
+        let question = call.question()?;
         wire.load(call.exchanges.clone());
         let answer = question.ask(&provider).await?;
         let answer = answer.unwrap_or_else(|error| answer::error(&error));

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 use anyhow::{Context as _, bail};
 use cloudwit_host::grants::SecretUse;
 use cloudwit_host::{Grants, ProviderSettings};
-use cloudwit_model::{Address, NodeRef, Tags};
+use cloudwit_model::{Address, NodeRef, Tags, VolumeSecrets};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -99,6 +99,9 @@ pub struct RecordedCall {
     tags: Tags,
     #[serde(default, skip_serializing_if = "is_default")]
     volume: VolumeInput,
+    /// Keys of the secrets of the request.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    secrets: Vec<String>,
     #[serde(default, skip_serializing_if = "is_default")]
     small: SmallInput,
     /// What was answered, or with which failure.
@@ -191,8 +194,10 @@ impl RecordedSettings {
         let mut grants = self.grants.clone();
         for (at, secret) in grants.secrets.iter_mut().enumerate() {
             let file = folder.join(at.to_string());
-            // No words: they would be hidden wherever they stand in a message.
-            let digest = format!("{:x}", Sha256::digest(&secret.name));
+            if secret.volume_key().is_some() {
+                continue;
+            }
+            let digest = stand_in(&secret.name);
             let signs = secret.uses.contains(&SecretUse::Sign);
             std::fs::write(&file, if signs { REPLAY_KEY } else { digest.as_str() })?;
             secret.file = file;
@@ -215,6 +220,11 @@ impl RecordedSettings {
     }
 }
 
+/// A text in the place of the secret of this name. No words: they would be hidden wherever they stand in a message.
+fn stand_in(name: &str) -> String {
+    format!("{:x}", Sha256::digest(name))
+}
+
 impl RecordedCall {
     /// A call that was made.
     pub fn of(question: &FunctionCall, answer: Value, exchanges: Vec<Exchange>) -> Self {
@@ -230,16 +240,18 @@ impl RecordedCall {
             delete: question.delete.clone(),
             tags: question.tags.clone(),
             volume: question.volume.clone(),
+            secrets: question.secrets.keys().map(str::to_owned).collect(),
             small: question.small.clone(),
             answer,
             exchanges,
         }
     }
 
-    /// The call.
-    pub fn question(&self) -> FunctionCall {
+    /// The call, with other texts in the place of the secrets of its request.
+    pub fn question(&self) -> anyhow::Result<FunctionCall> {
         let create = self.create.iter();
-        FunctionCall {
+        let secrets = self.secrets.iter().map(|key| (key.clone(), stand_in(key)));
+        Ok(FunctionCall {
             function: self.function,
             nodes: self.nodes.iter().map(RecordedNode::node).collect(),
             service: self.service.clone(),
@@ -250,8 +262,9 @@ impl RecordedCall {
             delete: self.delete.clone(),
             tags: self.tags.clone(),
             volume: self.volume.clone(),
+            secrets: VolumeSecrets::new(secrets).context("secrets of a recorded call")?,
             small: self.small.clone(),
-        }
+        })
     }
 }
 

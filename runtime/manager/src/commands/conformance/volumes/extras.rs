@@ -70,7 +70,7 @@ async fn expanded(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
         let range = trial.size(size);
         let expand = |token: Option<String>| async move {
             let token = token.as_deref();
-            provider.expand_volume(&made.id, range, token).await
+            provider.expand_volume(&made.id, range, token, &trial.none).await
         };
         promise.answered(trial.trial.until_done(expand).await);
         let found = trial.get(&made.id, &mut promise).await;
@@ -80,7 +80,7 @@ async fn expanded(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
     report.add(promise);
 
     let mut promise = Promise::of(PART, "one that does not exist is not-found");
-    let refused = provider.expand_volume(FOREIGN, trial.size(larger), None).await;
+    let refused = provider.expand_volume(FOREIGN, trial.size(larger), None, &trial.none).await;
     promise.holds(label(&refused) == "not_found", || format!("{refused:?}"));
     report.add(promise);
 }
@@ -120,7 +120,7 @@ async fn listed(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
 async fn modified(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
     let mut promise = Promise::of("volume-modification", "an unknown parameter is invalid");
     let parameters = BTreeMap::from([("cloudwit-no-such-parameter".to_owned(), "x".to_owned())]);
-    let refused = trial.trial.provider.modify_volume(&made.id, &parameters, None).await;
+    let refused = trial.trial.provider.modify_volume(&made.id, &parameters, None, &trial.none).await;
     promise.holds(label(&refused) == "invalid", || format!("{refused:?}"));
     report.add(promise);
 }
@@ -136,7 +136,7 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
     let mut promise = Promise::of(PART, "a snapshot is made once, and becomes ready");
     let create = |token: Option<String>| {
         let new = &new;
-        async move { provider.create_snapshot(new, token.as_deref()).await }
+        async move { provider.create_snapshot(new, token.as_deref(), &trial.none).await }
     };
     let first = promise.answered(trial.trial.until_done(create).await);
     let second = promise.answered(trial.trial.until_done(create).await);
@@ -165,13 +165,13 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
         PART,
         "it is listed with its volume, and get has the order of the request",
     );
-    let page = promise.answered(provider.list_snapshots(Some(&made.id), None, 10).await);
+    let page = promise.answered(provider.list_snapshots(Some(&made.id), None, 10, &trial.none).await);
     let is_listed = page
         .as_ref()
         .is_some_and(|page| page.items.iter().any(|one| one.id == first.id));
     promise.holds(is_listed, || format!("{page:?}"));
     let ids = [FOREIGN, &first.id].map(str::to_owned);
-    if let Some(found) = promise.answered(provider.get_snapshots(&ids).await) {
+    if let Some(found) = promise.answered(provider.get_snapshots(&ids, &trial.none).await) {
         let right = matches!(found.as_slice(), [Ok(None), Ok(Some(found))] if found.id == first.id);
         promise.holds(right, || format!("{found:?}"));
     }
@@ -183,7 +183,7 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
         volume: FOREIGN.into(),
         ..NewSnapshot::default()
     };
-    let refused = provider.create_snapshot(&other, None).await;
+    let refused = provider.create_snapshot(&other, None, &trial.none).await;
     promise.holds(label(&refused) == "not_found", || format!("{refused:?}"));
     report.add(promise);
 
@@ -192,10 +192,10 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
         "delete takes it away, and deleting what does not exist is success",
     );
     for id in [&first.id, &first.id, FOREIGN] {
-        let delete = |token: Option<String>| async move { provider.delete_snapshot(id, token.as_deref()).await };
+        let delete = |token: Option<String>| async move { provider.delete_snapshot(id, token.as_deref(), &trial.none).await };
         promise.answered(trial.trial.until_done(delete).await);
     }
-    if let Some(left) = promise.answered(provider.get_snapshots(std::slice::from_ref(&first.id)).await) {
+    if let Some(left) = promise.answered(provider.get_snapshots(std::slice::from_ref(&first.id), &trial.none).await) {
         promise.holds(matches!(left.as_slice(), [Ok(None)]), || format!("left is {left:?}"));
     }
     report.add(promise);
@@ -206,7 +206,7 @@ async fn ready(trial: &VolumeTrial<'_>, snapshot: &Snapshot, promise: &mut Promi
     let provider = &trial.trial.provider;
     let ids = std::slice::from_ref(&snapshot.id);
     let look = |_: Option<String>| async move {
-        let found = provider.get_snapshots(ids).await?.pop();
+        let found = provider.get_snapshots(ids, &trial.none).await?.pop();
         match found {
             Some(Ok(Some(Snapshot { ready: false, .. }))) => Err(cloudwit_model::Failure::Pending {
                 after: std::time::Duration::from_millis(500),

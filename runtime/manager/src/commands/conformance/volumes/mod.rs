@@ -10,7 +10,7 @@ use cloudwit_model::volume::{
     VolumeFeature, VolumeNode, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{CloudError, Failure, NodeRef, VolumeCloud as _};
+use cloudwit_model::{CloudError, Failure, NodeRef, VolumeCloud as _, VolumeSecrets};
 
 use crate::commands::conformance::report::{Promise, Report};
 use crate::commands::conformance::trial::{Trial, repeated};
@@ -29,6 +29,8 @@ pub struct VolumeTrial<'t> {
     pub driver: VolumeDriver,
     /// Machines that volumes are attached to.
     pub nodes: Vec<VolumeNode>,
+    /// The secrets of its requests.
+    pub none: VolumeSecrets,
 }
 
 /// Tries them. What is made is deleted in the end.
@@ -37,7 +39,13 @@ pub async fn run(trial: &Trial, report: &mut Report) {
         return;
     };
     let nodes = nodes(trial, &driver, report).await;
-    let trial = VolumeTrial { trial, driver, nodes };
+    let none = VolumeSecrets::default();
+    let trial = VolumeTrial {
+        trial,
+        driver,
+        nodes,
+        none,
+    };
     let Some(made) = trial.made(report).await else { return };
     trial.again(&made, report).await;
     trial.found_in_order(&made, report).await;
@@ -139,14 +147,14 @@ impl VolumeTrial<'_> {
     }
 
     pub async fn create(&self, provider: &Provider, new: &NewVolume) -> Result<Volume, String> {
-        let create = |token: Option<String>| async move { provider.create_volume(new, token.as_deref()).await };
+        let create = |token: Option<String>| async move { provider.create_volume(new, token.as_deref(), &self.none).await };
         self.trial.until_done(create).await
     }
 
     pub async fn delete(&self, id: &str) -> Result<(), String> {
         let delete = |token: Option<String>| async move {
             let token = token.as_deref();
-            self.trial.provider.delete_volume(id, token).await
+            self.trial.provider.delete_volume(id, token, &self.none).await
         };
         self.trial.until_done(delete).await
     }
@@ -192,7 +200,7 @@ impl VolumeTrial<'_> {
             size: self.size(made.size + self.driver.size_step),
             ..self.wanted(NAME)
         };
-        let refused = self.trial.provider.create_volume(&other, None).await;
+        let refused = self.trial.provider.create_volume(&other, None, &self.none).await;
         promise.holds(label(&refused) == "already_exists", || format!("{refused:?}"));
         report.add(promise);
     }
@@ -217,7 +225,7 @@ impl VolumeTrial<'_> {
             parameters: BTreeMap::from([("cloudwit-no-such-parameter".to_owned(), "x".to_owned())]),
             ..self.wanted("cloudwit-conformance-unknown")
         };
-        let refused = self.trial.provider.create_volume(&new, None).await;
+        let refused = self.trial.provider.create_volume(&new, None, &self.none).await;
         promise.holds(label(&refused) == "invalid", || format!("{refused:?}"));
         if let Ok(volume) = refused {
             promise.answered(self.delete(&volume.id).await);
@@ -238,7 +246,7 @@ impl VolumeTrial<'_> {
     async fn attach(&self, volume: &str, node: &VolumeNode) -> Result<AttachedVolume, String> {
         let attach = |token: Option<String>| async move {
             let one = [self.attachment(volume, node, false, token)];
-            only(self.trial.provider.attach_volumes(&one).await?)
+            only(self.trial.provider.attach_volumes(&one, &self.none).await?)
         };
         self.trial.until_done(attach).await
     }
@@ -250,7 +258,7 @@ impl VolumeTrial<'_> {
                 node_id: node_id.to_owned(),
                 token,
             };
-            only(self.trial.provider.detach_volumes(&[one]).await?)
+            only(self.trial.provider.detach_volumes(&[one], &self.none).await?)
         };
         self.trial.until_done(detach).await
     }
@@ -272,7 +280,7 @@ impl VolumeTrial<'_> {
             "attach has the order of the request, and a volume that does not exist fails alone",
         );
         let many = [FOREIGN, id].map(|volume| self.attachment(volume, node, false, None));
-        if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&many).await) {
+        if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&many, &self.none).await) {
             let right = matches!(results.as_slice(), [Err(Failure::NotFound(_)), Ok(_)]);
             promise.holds(right, || format!("{results:?}"));
         }
@@ -281,7 +289,7 @@ impl VolumeTrial<'_> {
         if self.driver.has(VolumeFeature::ReadOnly) {
             let mut promise = Promise::of(PART, "attaching it there in another way is already-exists");
             let one = [self.attachment(id, node, true, None)];
-            if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&one).await) {
+            if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&one, &self.none).await) {
                 let right = matches!(results.as_slice(), [Err(Failure::AlreadyExists(_))]);
                 promise.holds(right, || format!("{results:?}"));
             }
@@ -290,7 +298,7 @@ impl VolumeTrial<'_> {
         if let Some(other) = self.nodes.get(1) {
             let mut promise = Promise::of(PART, "a volume of one machine is not attached to a second one");
             let one = [self.attachment(id, other, false, None)];
-            if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&one).await) {
+            if let Some(results) = promise.answered(self.trial.provider.attach_volumes(&one, &self.none).await) {
                 let refused =
                     matches!(results.as_slice(), [Err(failure)] if !matches!(failure, Failure::Pending { .. }));
                 promise.holds(refused, || format!("{results:?}"));
@@ -298,7 +306,7 @@ impl VolumeTrial<'_> {
             report.add(promise);
         }
         let mut promise = Promise::of(PART, "an attached volume is not deleted: failed-precondition");
-        let refused = self.trial.provider.delete_volume(id, None).await;
+        let refused = self.trial.provider.delete_volume(id, None, &self.none).await;
         promise.holds(label(&refused) == "failed_precondition", || format!("{refused:?}"));
         report.add(promise);
     }

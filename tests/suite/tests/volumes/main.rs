@@ -9,11 +9,13 @@ use cloudwit_model::volume::{
     AccessMode, CapacityQuery, Detachment, DeviceHint, NewAttachment, NewSnapshot, NewVolume, SizeRange, Topology,
     Volume, VolumeSource, VolumeUse,
 };
-use cloudwit_model::{Cloud as _, CloudError, Failure, FaultKind, VolumeCloud};
+use cloudwit_model::{Cloud as _, CloudError, Failure, FaultKind, VolumeCloud, VolumeSecrets};
 use cloudwit_sim_cloud::{DiskSettings, Fault, Operation, SimCloud, SimCloudOptions};
 use cloudwit_suite::common::sim_provider;
 use cloudwit_suite::hosting::{Hosting, node, settings};
 use sim_provider::{LoadedSim, load_sim};
+
+mod secrets;
 
 const GIB: u64 = 1 << 30;
 const KEY: &str = "topology.sim.csi.cloudwit.dev/zone";
@@ -37,7 +39,7 @@ impl Scene {
     }
 
     async fn made(&self, name: &str) -> Volume {
-        self.provider().create_volume(&wanted(name), None).await.unwrap()
+        self.provider().create_volume(&wanted(name), None, &none()).await.unwrap()
     }
 }
 
@@ -57,6 +59,11 @@ fn wanted(name: &str) -> NewVolume {
         preferred: Vec::new(),
         tags: BTreeMap::new(),
     }
+}
+
+/// The secrets of most requests.
+fn none() -> VolumeSecrets {
+    VolumeSecrets::default()
 }
 
 fn volume_use() -> VolumeUse {
@@ -137,7 +144,7 @@ async fn hundred_attachments_are_one_request_and_one_more_is_refused() {
         moves.push(to(&volume.id, "vm-1"));
     }
     scene.cloud.reset_counters();
-    let attached = scene.provider().attach_volumes(&moves).await.unwrap();
+    let attached = scene.provider().attach_volumes(&moves, &none()).await.unwrap();
     assert_eq!(scene.cloud.counters().requests(Operation::MoveDisks), 1);
     assert_eq!(
         attached[98].as_ref().unwrap().devices,
@@ -145,7 +152,7 @@ async fn hundred_attachments_are_one_request_and_one_more_is_refused() {
     );
     assert!(matches!(attached[99], Err(Failure::Exhausted(_))), "{:?}", attached[99]);
     moves.push(to("disk-1", "vm-1"));
-    let refused = scene.provider().attach_volumes(&moves).await.unwrap_err();
+    let refused = scene.provider().attach_volumes(&moves, &none()).await.unwrap_err();
     assert!(
         matches!(&refused, CloudError::Fault(fault) if fault.kind == FaultKind::Host && fault.message.contains("101")),
         "{refused:?}"
@@ -161,12 +168,12 @@ async fn what_takes_its_time_is_pending_until_it_is_done() {
         ..DiskSettings::default()
     };
     scene.cloud.set_disk_settings(settings(3_600_000));
-    let Failure::Pending { token, .. } = failure(scene.provider().create_volume(&wanted("pvc"), None).await) else {
+    let Failure::Pending { token, .. } = failure(scene.provider().create_volume(&wanted("pvc"), None, &none()).await) else {
         panic!("it is not pending")
     };
     // Neither the token nor its loss makes a second one.
     for token in [Some(token.as_str()), None] {
-        let again = failure(scene.provider().create_volume(&wanted("pvc"), token).await);
+        let again = failure(scene.provider().create_volume(&wanted("pvc"), token, &none()).await);
         assert!(matches!(again, Failure::Pending { .. }), "{again:?}");
     }
     assert_eq!(scene.cloud.disks_made(), 1);
@@ -176,13 +183,13 @@ async fn what_takes_its_time_is_pending_until_it_is_done() {
     scene.cloud.set_disk_settings(settings(3_600_000));
     let id = volume.id.as_str();
     for _ in 0..2 {
-        let attached = scene.provider().attach_volumes(&[to(id, "vm-1")]).await.unwrap();
+        let attached = scene.provider().attach_volumes(&[to(id, "vm-1")], &none()).await.unwrap();
         assert!(matches!(attached[0], Err(Failure::Pending { .. })), "{attached:?}");
     }
     let found = scene.provider().get_volumes(&[id.to_owned()]).await.unwrap().remove(0);
     assert_eq!(found.unwrap().unwrap().attachments[0].node_id, "vm-1");
     for _ in 0..2 {
-        let detached = scene.provider().detach_volumes(&[from(id, "vm-1")]).await.unwrap();
+        let detached = scene.provider().detach_volumes(&[from(id, "vm-1")], &none()).await.unwrap();
         assert!(matches!(detached[0], Err(Failure::Pending { .. })), "{detached:?}");
     }
 }
@@ -197,19 +204,19 @@ async fn snapshot_is_made_listed_restored_and_deleted() {
         ..NewSnapshot::default()
     };
     let provider = scene.provider();
-    let snapshot = provider.create_snapshot(&new, None).await.unwrap();
+    let snapshot = provider.create_snapshot(&new, None, &none()).await.unwrap();
     assert_eq!((snapshot.ready, snapshot.size), (true, 2 * GIB));
-    assert_eq!(provider.create_snapshot(&new, None).await.unwrap(), snapshot);
-    let page = provider.list_snapshots(Some(&volume.id), None, 1).await.unwrap();
+    assert_eq!(provider.create_snapshot(&new, None, &none()).await.unwrap(), snapshot);
+    let page = provider.list_snapshots(Some(&volume.id), None, 1, &none()).await.unwrap();
     assert_eq!((page.items, page.next), (vec![snapshot.clone()], None));
     let source = Some(VolumeSource::Snapshot(snapshot.id.clone()));
     let restored = NewVolume {
         source: source.clone(),
         ..wanted("restored")
     };
-    assert_eq!(provider.create_volume(&restored, None).await.unwrap().source, source);
-    provider.delete_snapshot(&snapshot.id, None).await.unwrap();
-    assert_eq!(provider.get_snapshots(&[snapshot.id]).await.unwrap(), [Ok(None)]);
+    assert_eq!(provider.create_volume(&restored, None, &none()).await.unwrap().source, source);
+    provider.delete_snapshot(&snapshot.id, None, &none()).await.unwrap();
+    assert_eq!(provider.get_snapshots(&[snapshot.id], &none()).await.unwrap(), [Ok(None)]);
 }
 
 #[tokio::test]
@@ -238,17 +245,17 @@ async fn volumes_grow_change_and_are_listed_in_pages() {
     };
     assert_eq!(
         provider
-            .expand_volume("disk-1", size(5 * GIB), None)
+            .expand_volume("disk-1", size(5 * GIB), None, &none())
             .await
             .unwrap()
             .size,
         5 * GIB
     );
-    let too_large = failure(provider.expand_volume("disk-1", size(17 << 40), None).await);
+    let too_large = failure(provider.expand_volume("disk-1", size(17 << 40), None, &none()).await);
     assert!(matches!(too_large, Failure::OutOfRange(_)), "{too_large:?}");
 
     let parameters = BTreeMap::from([("iops".to_owned(), "300".to_owned())]);
-    provider.modify_volume("disk-2", &parameters, None).await.unwrap();
+    provider.modify_volume("disk-2", &parameters, None, &none()).await.unwrap();
     assert_eq!(scene.cloud.disks()[1].spec.iops, Some(300));
 
     let place = Topology(BTreeMap::from([(KEY.to_owned(), "sim-1a".to_owned())]));
@@ -265,18 +272,18 @@ async fn disk_that_vanishes_is_detached_and_deleted() {
     let scene = Scene::start(1).await;
     let id = scene.made("pvc").await.id;
     let provider = scene.provider();
-    assert!(provider.attach_volumes(&[to(&id, "vm-1")]).await.unwrap()[0].is_ok());
-    let refused = failure(provider.delete_volume(&id, None).await);
+    assert!(provider.attach_volumes(&[to(&id, "vm-1")], &none()).await.unwrap()[0].is_ok());
+    let refused = failure(provider.delete_volume(&id, None, &none()).await);
     assert!(matches!(refused, Failure::FailedPrecondition(_)), "{refused:?}");
     assert!(scene.cloud.delete_disk(&id));
     assert_eq!(
         provider.get_volumes(std::slice::from_ref(&id)).await.unwrap(),
         [Ok(None)]
     );
-    assert_eq!(provider.detach_volumes(&[from(&id, "vm-1")]).await.unwrap(), [Ok(())]);
-    let gone = provider.attach_volumes(&[to(&id, "vm-1")]).await.unwrap();
+    assert_eq!(provider.detach_volumes(&[from(&id, "vm-1")], &none()).await.unwrap(), [Ok(())]);
+    let gone = provider.attach_volumes(&[to(&id, "vm-1")], &none()).await.unwrap();
     assert!(matches!(gone[0], Err(Failure::NotFound(_))), "{gone:?}");
-    provider.delete_volume(&id, None).await.unwrap();
+    provider.delete_volume(&id, None, &none()).await.unwrap();
 }
 
 #[tokio::test]
@@ -288,7 +295,7 @@ async fn failing_cloud_is_no_answer_about_volumes() {
     let unavailable = failure(provider.get_volumes(std::slice::from_ref(&id)).await);
     assert!(matches!(unavailable, Failure::Unavailable(_)), "{unavailable:?}");
     scene.cloud.set_faults([Fault::slow_down(7)]);
-    let limited = failure(provider.create_volume(&wanted("other"), None).await);
+    let limited = failure(provider.create_volume(&wanted("other"), None, &none()).await);
     let seven = Some(Duration::from_secs(7));
     assert!(
         matches!(limited, Failure::RateLimited { after, .. } if after == seven),
@@ -326,7 +333,7 @@ async fn answers_that_cannot_be_are_not_used() {
         "0 answers for 1 items",
     );
     bad(
-        provider.create_volume(&wanted("half"), None).await.unwrap_err(),
+        provider.create_volume(&wanted("half"), None, &none()).await.unwrap_err(),
         "at least",
     );
     let missing = provider.list_volumes(None, 1).await.unwrap_err();
