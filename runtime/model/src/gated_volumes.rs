@@ -88,15 +88,28 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         self.cloud.get_volumes(ids)
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
-        self.change(VolumeWrite::Create(new), move || self.cloud.create_volume(new, token, secrets))
+    fn create_volume<'a>(
+        &'a self,
+        new: &'a NewVolume,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Volume> {
+        self.change(VolumeWrite::Create(new), move || {
+            self.cloud.create_volume(new, token, secrets)
+        })
     }
 
     fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
-        self.change(VolumeWrite::Delete(id), move || self.cloud.delete_volume(id, token, secrets))
+        self.change(VolumeWrite::Delete(id), move || {
+            self.cloud.delete_volume(id, token, secrets)
+        })
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(
+        &'a self,
+        attachments: &'a [NewAttachment],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<AttachedVolume>> {
         self.change(VolumeWrite::Attach(attachments), move || {
             self.cloud.attach_volumes(attachments, secrets)
         })
@@ -108,7 +121,13 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         })
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(
+        &'a self,
+        id: &'a str,
+        size: SizeRange,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume> {
         self.change(VolumeWrite::Expand { volume: id, size }, move || {
             self.cloud.expand_volume(id, size, token, secrets)
         })
@@ -122,7 +141,9 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         &'a self,
         id: &'a str,
         parameters: &'a BTreeMap<String, String>,
-        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         self.change(VolumeWrite::Modify { volume: id, parameters }, move || {
             self.cloud.modify_volume(id, parameters, token, secrets)
         })
@@ -132,19 +153,33 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         self.cloud.volume_capacity(query)
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(
+        &'a self,
+        new: &'a NewSnapshot,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot> {
         self.change(VolumeWrite::CreateSnapshot(new), move || {
             self.cloud.create_snapshot(new, token, secrets)
         })
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(
+        &'a self,
+        id: &'a str,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         self.change(VolumeWrite::DeleteSnapshot(id), move || {
             self.cloud.delete_snapshot(id, token, secrets)
         })
     }
 
-    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
+    fn get_snapshots<'a>(
+        &'a self,
+        ids: &'a [String],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<Option<Snapshot>>> {
         self.cloud.get_snapshots(ids, secrets)
     }
 
@@ -152,7 +187,9 @@ impl<G: Gate> VolumeCloud for GatedVolumes<G> {
         &'a self,
         volume: Option<&'a str>,
         after: Option<&'a str>,
-        limit: u32, secrets: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+        limit: u32,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>> {
         self.cloud.list_snapshots(volume, after, limit, secrets)
     }
 }

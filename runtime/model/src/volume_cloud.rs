@@ -41,13 +41,23 @@ pub trait VolumeCloud: Send + Sync {
     fn delete_volume<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()>;
 
     /// Attaches volumes to machines. Success for each that is.
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>>;
+    fn attach_volumes<'a>(
+        &'a self,
+        attachments: &'a [NewAttachment],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<AttachedVolume>>;
 
     /// Detaches volumes from machines. Success for each that is not attached there.
     fn detach_volumes<'a>(&'a self, detachments: &'a [Detachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<()>>;
 
     /// Lets a volume grow into this range.
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume>;
+    fn expand_volume<'a>(
+        &'a self,
+        id: &'a str,
+        size: SizeRange,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume>;
 
     /// A page of all volumes of this cluster, with at most `limit` of them (1 to [`MAX_VOLUME_PAGE`](crate::volume::MAX_VOLUME_PAGE)). `after` is the `next` of
     /// the page before.
@@ -58,24 +68,35 @@ pub trait VolumeCloud: Send + Sync {
         &'a self,
         id: &'a str,
         parameters: &'a BTreeMap<String, String>,
-        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()>;
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()>;
 
     /// How much room there is for new volumes.
     fn volume_capacity<'a>(&'a self, query: &'a CapacityQuery) -> Answer<'a, Capacity>;
 
     /// Makes a snapshot, or finds the one of this name.
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot>;
+    fn create_snapshot<'a>(
+        &'a self,
+        new: &'a NewSnapshot,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot>;
 
     /// Deletes a snapshot. Success when there is none.
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()>;
+    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets)
+    -> Answer<'a, ()>;
 
     /// The snapshots with these ids; none for each that does not exist.
-    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>>;
+    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets)
+    -> Answer<'a, Each<Option<Snapshot>>>;
 
     /// A page of the snapshots of this cluster, or of one volume, as [`list_volumes`](Self::list_volumes).
     fn list_snapshots<'a>(
         &'a self,
         volume: Option<&'a str>,
         after: Option<&'a str>,
-        limit: u32, secrets: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>>;
+        limit: u32,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>>;
 }

@@ -154,7 +154,11 @@ mod tests {
             ("", "hunter2-hunter2", "empty key"),
             (&*long_key, "hunter2-hunter2", "has 122 bytes, at most 121"),
             ("a/b", "hunter2-hunter2", "\"a/b\""),
-            ("passphrase", &*long_value, "\"passphrase\" has 4104 bytes, at most 4096"),
+            (
+                "passphrase",
+                &*long_value,
+                "\"passphrase\" has 4104 bytes, at most 4096",
+            ),
         ] {
             let error = secrets([(key, value)]).unwrap_err().to_string();
             assert!(error.contains(told) && !error.contains("hunter2"), "{error}");
@@ -181,7 +185,12 @@ mod tests {
     fn fingerprints_are_equal_for_equal_secrets_only() {
         let of = |pairs: &[(&str, &str)]| secrets(pairs.iter().copied()).unwrap().fingerprint();
         assert_eq!(of(&[("a", "1"), ("b", "2")]), of(&[("b", "2"), ("a", "1")]));
-        for other in [&[][..], &[("a", "1")], &[("a", "1"), ("b", "3")], &[("a", "1b"), ("2", "")]] {
+        for other in [
+            &[][..],
+            &[("a", "1")],
+            &[("a", "1"), ("b", "3")],
+            &[("a", "1b"), ("2", "")],
+        ] {
             assert_ne!(of(&[("a", "1"), ("b", "2")]), of(other), "{other:?}");
         }
     }

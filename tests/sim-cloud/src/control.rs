@@ -169,7 +169,7 @@ async fn set_disk_settings(State(shared): Cloud, new: Sent<NewDiskSettings>) -> 
 
 async fn delete_disks(State(shared): Cloud, which: Sent<WhichDisks>) -> Answer<Changed> {
     let ids = which?.0.disks;
-    let deleted = |disks: &mut Disks| ids.iter().filter(|id| disks.delete(id, true).is_ok()).count();
+    let deleted = |disks: &mut Disks| ids.iter().filter(|id| disks.remove(id)).count();
     Ok(Json(Changed {
         changed: shared.cloud.with_disks(|disks, _| deleted(disks)),
     }))

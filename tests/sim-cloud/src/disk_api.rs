@@ -119,7 +119,8 @@ async fn batch(
     let DiskMoves { attach, detach } = moves?.0;
     Ok(Json(shared.cloud.with_disks(|disks, zone_of| {
         let deleted = detach.iter().map(|one| part(disks.detach(one), Ok(()))).collect();
-        let attached = |one: &DiskMove| match disks.attach(one, zone_of(&one.machine).as_deref(), passphrase(&headers)) {
+        let attached = |one: &DiskMove| match disks.attach(one, zone_of(&one.machine).as_deref(), passphrase(&headers))
+        {
             Ok(status) => part(status, Ok(())),
             Err(refusal) => part(200, Err(refusal)),
         };

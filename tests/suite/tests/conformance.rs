@@ -547,6 +547,43 @@ async fn a_volume_is_made_attached_and_replayed_from_the_command_line() {
     assert!(same.contains("1 volumes.create: the same"), "{same}");
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn secret_of_a_request_is_given_in_a_file_and_not_recorded() {
+    const CANARY: &str = "canary-of-a-disk-3c9";
+    let (author, cloud) = (Author::of("sim").await, sim_cloud().await);
+    let mut files = author.deployment.sim_files(&cloud.url()).unwrap();
+    let host = cloud.url().replace("http://", "");
+    let grant = format!("    - {{name: volume/passphrase, hosts: [\"{host}\"], uses: [placeholder]}}\n");
+    files.settings.push_str(&grant);
+    let secret = author.write("passphrase", &format!("{CANARY}\n"));
+    let secret = format!("--secret=passphrase={}", secret.display());
+    let recording = author.folder.path().join("create.json");
+    let record = format!("--record={}", recording.display());
+    let create = [
+        "volumes.create",
+        "--name=data",
+        "--parameter=encrypted=true",
+        "--topology=topology.sim.csi.cloudwit.dev/zone=sim-1a",
+    ];
+    let without = said(&author.run("call", &files, &create).await, 1);
+    assert!(without.contains("no value for the key \"passphrase\""), "{without}");
+    let with = [&create[..], &[&secret, &record]].concat();
+    let made = said(&author.run("call", &files, &with).await, 0);
+    assert!(cloud.disks()[0].spec.encrypted && !made.contains("canary"), "{made}");
+    let deleted = ["volumes.delete", "--id=disk-1", &secret];
+    said(&author.run("call", &files, &deleted).await, 0);
+    assert!(cloud.disks().is_empty());
+
+    drop(cloud);
+    let text = std::fs::read_to_string(&recording).unwrap();
+    assert!(
+        text.contains("{secret volume/passphrase}") && !text.contains("canary"),
+        "{text}"
+    );
+    let same = said(&replay(&author, &recording).await, 0);
+    assert!(same.contains("1 volumes.create: the same"), "{same}");
+}
+
 async fn replay(author: &Author, recording: &Path) -> Output {
     let replay = Command::new(programs::cloudwit())
         .args(["provider", "replay"])

@@ -83,14 +83,23 @@ fn passphrase_of_the_request_goes_along_in_base64() {
         .with_json(spec(true))
         .with_header(header, &passphrase)
         .answers(201, made);
-    assert_eq!(host.provider::<Sim>().create_volume(&encrypted(), None).unwrap().id, "disk-7");
+    assert_eq!(
+        host.provider::<Sim>().create_volume(&encrypted(), None).unwrap().id,
+        "disk-7"
+    );
     host.expect("POST", "https://sim.test/v1/disks/batch")
         .with_header(header, &passphrase)
         .answers(200, json!({"deleted": [], "created": [{"status": 200}, {"status": 403, "message": "disk disk-8 has another passphrase"}]}));
-    let results = host.provider::<Sim>().attach_volumes(&["disk-7", "disk-8"].map(attachment)).unwrap();
+    let results = host
+        .provider::<Sim>()
+        .attach_volumes(&["disk-7", "disk-8"].map(attachment))
+        .unwrap();
     assert!(results[0].is_ok());
     let refused = results[1].as_ref().unwrap_err();
-    assert_eq!((&refused.kind, &*refused.message), (&FailureKind::Denied, "disk disk-8 has another passphrase"));
+    assert_eq!(
+        (&refused.kind, &*refused.message),
+        (&FailureKind::Denied, "disk disk-8 has another passphrase")
+    );
     host.expect("DELETE", "https://sim.test/v1/disks/disk-7")
         .with_header(header, &passphrase)
         .answers(204, json!(null));
@@ -103,11 +112,16 @@ fn missing_passphrase_makes_nothing_and_is_the_reason_of_a_denial() {
     let refused = host.provider::<Sim>().create_volume(&encrypted(), None).unwrap_err();
     assert_eq!(refused.kind, FailureKind::Denied);
     assert!(refused.message.contains("volume/passphrase"), "{refused:?}");
-    host.expect("POST", "https://sim.test/v1/disks/batch")
-        .answers(200, json!({"deleted": [], "created": [{"status": 403, "message": "its passphrase is missing"}]}));
+    host.expect("POST", "https://sim.test/v1/disks/batch").answers(
+        200,
+        json!({"deleted": [], "created": [{"status": 403, "message": "its passphrase is missing"}]}),
+    );
     let results = host.provider::<Sim>().attach_volumes(&[attachment("disk-7")]).unwrap();
     let refused = results[0].as_ref().unwrap_err();
-    assert!(refused.message.starts_with("its passphrase is missing; ") && refused.message.contains("volume/passphrase"), "{refused:?}");
+    assert!(
+        refused.message.starts_with("its passphrase is missing; ") && refused.message.contains("volume/passphrase"),
+        "{refused:?}"
+    );
 }
 
 #[test]

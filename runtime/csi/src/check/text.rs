@@ -84,11 +84,7 @@ pub(crate) fn secrets(secrets: HashMap<String, String>, mistakes: &mut Mistakes)
 }
 
 /// The same for a request that has nothing else to be wrong but an id.
-pub(crate) fn id_and_secrets(
-    what: &str,
-    text: &str,
-    found: HashMap<String, String>,
-) -> Result<VolumeSecrets, Status> {
+pub(crate) fn id_and_secrets(what: &str, text: &str, found: HashMap<String, String>) -> Result<VolumeSecrets, Status> {
     let mut mistakes = Mistakes::default();
     id(what, text, &mut mistakes);
     let read = secrets(found, &mut mistakes);

@@ -157,7 +157,11 @@ impl Operations {
         let previous = match running.get(&subject) {
             Some(same) if *same.work == work && same.secrets == fingerprint => return Ok(same.progress.subscribe()),
             Some(other) if other.waiting() > 0 => {
-                let differs = if *other.work == work { ", with other secrets" } else { "" };
+                let differs = if *other.work == work {
+                    ", with other secrets"
+                } else {
+                    ""
+                };
                 return Err(Refused::Busy(format!("{}{differs}", other.work)));
             }
             Some(forsaken) => Some(forsaken.clone()),

@@ -41,12 +41,7 @@ impl Steps {
     }
 
     /// Asks the cloud to do this with these secrets, or to go on with it.
-    pub async fn perform(
-        &self,
-        work: &Work,
-        secrets: &VolumeSecrets,
-        token: Option<&str>,
-    ) -> Result<Done, CloudError> {
+    pub async fn perform(&self, work: &Work, secrets: &VolumeSecrets, token: Option<&str>) -> Result<Done, CloudError> {
         let cloud = &*self.cloud.0;
         match work {
             Work::Create(new) => self.create(new, secrets, token).await.map(Done::Created),
@@ -63,9 +58,10 @@ impl Steps {
                     Err(error) => Err(error),
                 }
             }
-            Work::Expand { volume, size, online } => {
-                self.expand(volume, *size, *online, secrets, token).await.map(Done::Expanded)
-            }
+            Work::Expand { volume, size, online } => self
+                .expand(volume, *size, *online, secrets, token)
+                .await
+                .map(Done::Expanded),
             Work::Modify { volume, parameters } => {
                 if token.is_none() {
                     self.existing(volume).await?;

@@ -9,7 +9,9 @@ use cloudwit_model::volume::{
     NewVolume, Page, SizeRange, Snapshot, Volume, VolumeAttachment, VolumeDriver, VolumeFeature, VolumeNode, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{Answer, CloudError, Failure, FaultKind, NodeRef, ProviderFault, VolumeAbilities, VolumeCloud, VolumeSecrets};
+use cloudwit_model::{
+    Answer, CloudError, Failure, FaultKind, NodeRef, ProviderFault, VolumeAbilities, VolumeCloud, VolumeSecrets,
+};
 use parking_lot::Mutex;
 use tokio::time::sleep;
 
@@ -235,16 +237,26 @@ impl VolumeCloud for FakeCloud {
 
     fn get_volumes<'a>(&'a self, ids: &'a [String]) -> Answer<'a, Each<Option<Volume>>> {
         Box::pin(async move {
-            self.call(format!("get {}", ids.join(" ")), None, &VolumeSecrets::default()).await?;
+            self.call(format!("get {}", ids.join(" ")), None, &VolumeSecrets::default())
+                .await?;
             let state = self.0.lock();
             Ok(ids.iter().map(|id| Ok(state.volumes.get(id).cloned())).collect())
         })
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
+    fn create_volume<'a>(
+        &'a self,
+        new: &'a NewVolume,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Volume> {
         Box::pin(async move {
-            self.call(format!("create {} {}", new.name, new.size.at_least / GIB), token, secrets)
-                .await?;
+            self.call(
+                format!("create {} {}", new.name, new.size.at_least / GIB),
+                token,
+                secrets,
+            )
+            .await?;
             let mut state = self.0.lock();
             let id = format!("id-of-{}", new.name);
             state.names.insert(new.name.clone(), id.clone());
@@ -264,13 +276,21 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(
+        &'a self,
+        attachments: &'a [NewAttachment],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<AttachedVolume>> {
         Box::pin(async move {
             let nodes: Vec<&str> = attachments.iter().map(|new| new.node_id.as_str()).collect();
             self.begin(&nodes);
             let all: Vec<&str> = attachments.iter().map(|new| new.volume.as_str()).collect();
             let called = self
-                .call(format!("attach {}", all.join(" ")), attachments[0].token.as_deref(), secrets)
+                .call(
+                    format!("attach {}", all.join(" ")),
+                    attachments[0].token.as_deref(),
+                    secrets,
+                )
                 .await;
             self.end(&nodes);
             called?;
@@ -293,7 +313,11 @@ impl VolumeCloud for FakeCloud {
             self.begin(&nodes);
             let all: Vec<&str> = detachments.iter().map(|gone| gone.volume.as_str()).collect();
             let called = self
-                .call(format!("detach {}", all.join(" ")), detachments[0].token.as_deref(), secrets)
+                .call(
+                    format!("detach {}", all.join(" ")),
+                    detachments[0].token.as_deref(),
+                    secrets,
+                )
                 .await;
             self.end(&nodes);
             called?;
@@ -312,7 +336,13 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(
+        &'a self,
+        id: &'a str,
+        size: SizeRange,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume> {
         Box::pin(async move {
             self.call(format!("expand {id}"), token, secrets).await?;
             let size = size.at_least;
@@ -332,7 +362,9 @@ impl VolumeCloud for FakeCloud {
         &'a self,
         id: &'a str,
         _: &'a BTreeMap<String, String>,
-        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         Box::pin(async move { self.call(format!("modify {id}"), token, secrets).await })
     }
 
@@ -345,7 +377,12 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(
+        &'a self,
+        new: &'a NewSnapshot,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot> {
         Box::pin(async move {
             self.call(format!("snapshot {}", new.name), token, secrets).await?;
             let id = format!("id-of-{}", new.name);
@@ -360,7 +397,12 @@ impl VolumeCloud for FakeCloud {
         })
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(
+        &'a self,
+        id: &'a str,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         Box::pin(async move {
             self.call(format!("delete snapshot {id}"), token, secrets).await?;
             self.0.lock().snapshots.remove(id);
@@ -374,7 +416,13 @@ impl VolumeCloud for FakeCloud {
         Box::pin(async move { Ok(found) })
     }
 
-    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32, _: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+    fn list_snapshots<'a>(
+        &'a self,
+        _: Option<&'a str>,
+        _: Option<&'a str>,
+        _: u32,
+        _: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>> {
         let items = self.0.lock().snapshots.values().cloned().collect();
         Box::pin(async move { Ok(Page { items, next: None }) })
     }

@@ -107,7 +107,11 @@ mod tests {
         assert_eq!(unread.take(&subject, &other, none(), now), None);
         assert_eq!(unread.take(&subject, &work, none(), now), None, "dropped");
         unread.keep(&work, none(), &trouble(Failure::Denied("no".into())), now);
-        assert_eq!(unread.take(&subject, &work, none(), now), None, "a fresh attempt decides");
+        assert_eq!(
+            unread.take(&subject, &work, none(), now),
+            None,
+            "a fresh attempt decides"
+        );
         unread.keep(&work, none(), &full(), now);
         let passphrase = crate::engine::testing::passphrase("hunter2").fingerprint();
         assert_eq!(unread.take(&subject, &work, passphrase, now), None, "other secrets");
@@ -117,10 +121,19 @@ mod tests {
     fn old_refusals_are_dropped_and_their_number_is_bounded() {
         let (mut unread, now) = (Unread::default(), Instant::now());
         for number in 0..=MOST {
-            unread.keep(&delete(number), none(), &full(), now + Duration::from_millis(number as u64));
+            unread.keep(
+                &delete(number),
+                none(),
+                &full(),
+                now + Duration::from_millis(number as u64),
+            );
         }
         assert_eq!(unread.0.len(), MOST);
-        assert_eq!(unread.take(&delete(0).subject(), &delete(0), none(), now), None, "the oldest");
+        assert_eq!(
+            unread.take(&delete(0).subject(), &delete(0), none(), now),
+            None,
+            "the oldest"
+        );
         let late = now + OLD + Duration::from_secs(2);
         assert_eq!(unread.take(&delete(1).subject(), &delete(1), none(), late), None);
         unread.keep(&delete(0), none(), &full(), late);

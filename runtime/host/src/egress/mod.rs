@@ -136,13 +136,7 @@ impl Egress {
         let rule = plan::decide(&self.rules, &to, parts.method.as_str())?;
         let shown = secrets.redactor.redact(to.host.to_string());
         request_span::goes_to(&shown, to.port);
-        let seen = ObservedRequest::of(
-            &self.tap,
-            secrets,
-            placeholders,
-            (&parts.method, &url),
-            &parts.headers,
-        );
+        let seen = ObservedRequest::of(&self.tap, secrets, placeholders, (&parts.method, &url), &parts.headers);
         let granted = Granted {
             url,
             to: &to,

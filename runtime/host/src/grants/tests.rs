@@ -94,6 +94,34 @@ fn all_mistakes_are_found_at_once_each_with_place_value_and_fix() {
 }
 
 #[test]
+fn secret_of_volumes_has_no_file_and_a_key_for_a_name() {
+    let http = "http: [{host: a.example}]\nsecrets:\n";
+    let good = grants(&format!(
+        "{http}- {{name: volume/pass.phrase, hosts: [a.example], uses: [placeholder]}}\n- {{name: volume/key, uses: [sign]}}"
+    ));
+    assert_eq!(good.validate(), Ok(()));
+    assert_eq!(good.secrets[0].volume_key(), Some("pass.phrase"));
+    let longest = format!("volume/{}", "k".repeat(121));
+    assert!(is_secret_name(&longest) && !is_secret_name(&format!("{longest}k")));
+    let odd = grants(&format!(
+        "{http}- {{name: volume/key, file: /k, uses: [hmac]}}\n- {{name: volume/, uses: [hmac]}}\n- {{name: volume/a/b, uses: [hmac]}}\n\
+         - {{name: other/key, file: /k, uses: [hmac]}}"
+    ));
+    let problems = odd.validate().unwrap_err();
+    let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    let begins = [
+        "secrets[0].file: \"/k\" has no effect, since this secret comes with requests about volumes; remove it",
+        "secrets[1].name: \"volume/\" is not a valid name; use",
+        "secrets[2].name: \"volume/a/b\" is not a valid name; use",
+        "secrets[3].name: \"other/key\" is not a valid name; use",
+    ];
+    assert_eq!(texts.len(), begins.len(), "{texts:#?}");
+    for (text, begin) in texts.iter().zip(begins) {
+        assert!(text.starts_with(begin), "{text} is not {begin}");
+    }
+}
+
+#[test]
 fn invalid_or_conflicting_thumbprints_are_reported() {
     let print = "0f".repeat(20);
     let grants = grants(&format!(

@@ -206,6 +206,16 @@ mod tests {
             entry(&both, &["a.example"], &none),
             Some(format!("{begin} hosts: [a.example], uses: [placeholder, reveal]}}"))
         );
+        let of_volumes = Description {
+            secrets: vec![secret("volume/passphrase", "of disks", &[SecretUse::Placeholder])],
+            http: vec![request("api.example.com", None, &[])],
+            ..Description::default()
+        };
+        let missing = missing_grants(&of_volumes, &none).pop().unwrap();
+        assert_eq!(
+            missing.to_string(),
+            "to grants.secrets: - {name: volume/passphrase, hosts: [api.example.com], uses: [placeholder]} (of disks)"
+        );
         let of_all = format!("{begin} hosts: [api.example.com], uses: [placeholder]}}");
         assert_eq!(entry(&[SecretUse::Placeholder], &[], &none), Some(of_all));
 

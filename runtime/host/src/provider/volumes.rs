@@ -108,7 +108,12 @@ impl VolumeCloud for Provider {
         )
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
+    fn create_volume<'a>(
+        &'a self,
+        new: &'a NewVolume,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Volume> {
         one!(self, CreateVolume, create_volume(new, token), secrets)
     }
 
@@ -116,7 +121,11 @@ impl VolumeCloud for Provider {
         one!(self, DeleteVolume, delete_volume(id, token), secrets)
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(
+        &'a self,
+        attachments: &'a [NewAttachment],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<AttachedVolume>> {
         let subjects = Subjects::default();
         many!(
             self,
@@ -142,7 +151,13 @@ impl VolumeCloud for Provider {
         )
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(
+        &'a self,
+        id: &'a str,
+        size: SizeRange,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume> {
         one!(self, ExpandVolume, expand_volume(id, size, token), secrets)
     }
 
@@ -154,7 +169,9 @@ impl VolumeCloud for Provider {
         &'a self,
         id: &'a str,
         parameters: &'a BTreeMap<String, String>,
-        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         one!(self, ModifyVolume, modify_volume(id, parameters, token), secrets)
     }
 
@@ -162,15 +179,29 @@ impl VolumeCloud for Provider {
         one!(self, VolumeCapacity, volume_capacity(query), &VolumeSecrets::default())
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(
+        &'a self,
+        new: &'a NewSnapshot,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot> {
         one!(self, CreateSnapshot, create_snapshot(new, token), secrets)
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(
+        &'a self,
+        id: &'a str,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         one!(self, DeleteSnapshot, delete_snapshot(id, token), secrets)
     }
 
-    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
+    fn get_snapshots<'a>(
+        &'a self,
+        ids: &'a [String],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<Option<Snapshot>>> {
         many!(
             self,
             GetSnapshots,
@@ -186,7 +217,9 @@ impl VolumeCloud for Provider {
         &'a self,
         volume: Option<&'a str>,
         after: Option<&'a str>,
-        limit: u32, secrets: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+        limit: u32,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>> {
         page!(self, ListSnapshots, list_snapshots(volume, after; limit), "snapshots", Snapshot, secrets)
     }
 }

@@ -39,7 +39,9 @@ impl Secrets {
         if secrets.is_empty() {
             return self.clone();
         }
-        let named = secrets.expose().map(|(key, value)| (format!("{VOLUME_SECRET}{key}"), value));
+        let named = secrets
+            .expose()
+            .map(|(key, value)| (format!("{VOLUME_SECRET}{key}"), value));
         let named: Vec<(String, &str)> = named.collect();
         let named = named.iter().map(|(name, value)| (name.as_str(), *value));
         let keyring = self.keyring.with_volume_secrets(named.clone());

@@ -24,7 +24,12 @@ fn provider(entries: &str) -> Secrets {
 }
 
 fn request(pairs: &[(&str, &str)]) -> VolumeSecrets {
-    VolumeSecrets::new(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()))).unwrap()
+    VolumeSecrets::new(
+        pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), (*value).to_owned())),
+    )
+    .unwrap()
 }
 
 fn to(host: &str) -> Destination {
@@ -77,7 +82,10 @@ fn what_is_not_granted_carries_the_line_to_add() {
     let line = "- {name: volume/passphrase, hosts: [api.example.com], uses: [placeholder]}";
     let text = format!("secret \"volume/passphrase\" is not granted; to allow it, add to grants.secrets: {line}");
     assert_eq!(refused, Err(KeyError::NotGranted(text)));
-    assert!(matches!(call.keyring.open("volume/passphrase"), Err(KeyError::NotGranted(_))));
+    assert!(matches!(
+        call.keyring.open("volume/passphrase"),
+        Err(KeyError::NotGranted(_))
+    ));
     let odd = call.keyring.reveal("volume/a b");
     assert!(matches!(odd, Err(KeyError::NotGranted(text)) if text.ends_with("invalid name")));
 }
@@ -95,20 +103,31 @@ fn each_use_has_to_be_granted_and_secrets_of_the_provider_stay() {
     let token = call.keyring.placeholder("token", &to("api.example.com")).unwrap();
     assert_eq!(token.expose(), b"canary-of-the-provider");
     let signing = provider("- {name: volume/key, uses: [hmac]}").with_volume_secrets(&request(&[("key", "k")]));
-    let computed = signing.keyring.open("volume/key").unwrap().hmac(Hash::Sha256, b"data").unwrap();
+    let computed = signing
+        .keyring
+        .open("volume/key")
+        .unwrap()
+        .hmac(Hash::Sha256, b"data")
+        .unwrap();
     assert_eq!(computed.len(), 32);
 }
 
 #[test]
 fn texts_of_the_call_hide_all_secrets_of_both() {
     let provider = provider(PLACEHOLDER);
-    let call = provider.with_volume_secrets(&request(&[("passphrase", VALUE), ("ungranted", "lazy-d0g-sleeps-here")]));
+    let call = provider.with_volume_secrets(&request(&[
+        ("passphrase", VALUE),
+        ("ungranted", "lazy-d0g-sleeps-here"),
+    ]));
     let text = format!("{VALUE} lazy-d0g-sleeps-here canary-of-the-provider");
     assert_eq!(
         call.redactor.redact(text.clone()),
         "[secret volume/passphrase] [secret volume/ungranted] [secret token]"
     );
-    assert_eq!(call.redactor.betrayed(&format!("disk-{VALUE}")), Some("volume/passphrase"));
+    assert_eq!(
+        call.redactor.betrayed(&format!("disk-{VALUE}")),
+        Some("volume/passphrase")
+    );
     assert_eq!(call.redactor.betrayed("canary-of-the-provider"), Some("token"));
     call.redactor.redact_of_guest(text.clone());
     assert_eq!(provider.redactor.noted().len(), 1, "it is reported with the provider's");

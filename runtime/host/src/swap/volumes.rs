@@ -31,7 +31,12 @@ impl VolumeCloud for SwappableProvider {
         Box::pin(async move { provider.get_volumes(ids).await })
     }
 
-    fn create_volume<'a>(&'a self, new: &'a NewVolume, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Volume> {
+    fn create_volume<'a>(
+        &'a self,
+        new: &'a NewVolume,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Volume> {
         let provider = self.current();
         Box::pin(async move { provider.create_volume(new, token, secrets).await })
     }
@@ -41,7 +46,11 @@ impl VolumeCloud for SwappableProvider {
         Box::pin(async move { provider.delete_volume(id, token, secrets).await })
     }
 
-    fn attach_volumes<'a>(&'a self, attachments: &'a [NewAttachment], secrets: &'a VolumeSecrets) -> Answer<'a, Each<AttachedVolume>> {
+    fn attach_volumes<'a>(
+        &'a self,
+        attachments: &'a [NewAttachment],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<AttachedVolume>> {
         let provider = self.current();
         Box::pin(async move { provider.attach_volumes(attachments, secrets).await })
     }
@@ -51,7 +60,13 @@ impl VolumeCloud for SwappableProvider {
         Box::pin(async move { provider.detach_volumes(detachments, secrets).await })
     }
 
-    fn expand_volume<'a>(&'a self, id: &'a str, size: SizeRange, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(
+        &'a self,
+        id: &'a str,
+        size: SizeRange,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume> {
         let provider = self.current();
         Box::pin(async move { provider.expand_volume(id, size, token, secrets).await })
     }
@@ -65,7 +80,9 @@ impl VolumeCloud for SwappableProvider {
         &'a self,
         id: &'a str,
         parameters: &'a BTreeMap<String, String>,
-        token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         let provider = self.current();
         Box::pin(async move { provider.modify_volume(id, parameters, token, secrets).await })
     }
@@ -75,17 +92,31 @@ impl VolumeCloud for SwappableProvider {
         Box::pin(async move { provider.volume_capacity(query).await })
     }
 
-    fn create_snapshot<'a>(&'a self, new: &'a NewSnapshot, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(
+        &'a self,
+        new: &'a NewSnapshot,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot> {
         let provider = self.current();
         Box::pin(async move { provider.create_snapshot(new, token, secrets).await })
     }
 
-    fn delete_snapshot<'a>(&'a self, id: &'a str, token: Option<&'a str>, secrets: &'a VolumeSecrets) -> Answer<'a, ()> {
+    fn delete_snapshot<'a>(
+        &'a self,
+        id: &'a str,
+        token: Option<&'a str>,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         let provider = self.current();
         Box::pin(async move { provider.delete_snapshot(id, token, secrets).await })
     }
 
-    fn get_snapshots<'a>(&'a self, ids: &'a [String], secrets: &'a VolumeSecrets) -> Answer<'a, Each<Option<Snapshot>>> {
+    fn get_snapshots<'a>(
+        &'a self,
+        ids: &'a [String],
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Each<Option<Snapshot>>> {
         let provider = self.current();
         Box::pin(async move { provider.get_snapshots(ids, secrets).await })
     }
@@ -94,7 +125,9 @@ impl VolumeCloud for SwappableProvider {
         &'a self,
         volume: Option<&'a str>,
         after: Option<&'a str>,
-        limit: u32, secrets: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+        limit: u32,
+        secrets: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>> {
         let provider = self.current();
         Box::pin(async move { provider.list_snapshots(volume, after, limit, secrets).await })
     }

@@ -162,7 +162,12 @@ impl Reader<'_> {
                 *file = file.take().map(|file| self.beside(&file));
             }
         }
-        for grant in entry.grants.secrets.iter_mut().filter(|grant| grant.volume_key().is_none()) {
+        for grant in entry
+            .grants
+            .secrets
+            .iter_mut()
+            .filter(|grant| grant.volume_key().is_none())
+        {
             grant.file = self.beside(&grant.file);
         }
         if let Some(wrong) = entry.csi_driver_name.as_deref().and_then(csi::wrong_name) {

@@ -69,9 +69,7 @@ impl Replica {
         let api = ApiServer::shared().await;
         let mut files = deployment.sim_files(&cloud.url()).unwrap();
         files.settings.push_str(lines);
-        let (process, url) = deployment
-            .start_on(api.kubeconfig(), &files, &flags)
-            .unwrap();
+        let (process, url) = deployment.start_on(api.kubeconfig(), &files, &flags).unwrap();
         let socket = sockets.join("sim.csi.cloudwit.dev.sock");
         Self { process, url, socket }
     }

@@ -15,7 +15,7 @@ use crate::requests::wanted;
 use crate::scene::Controller;
 use crate::sidecar_requests::{delete, publish, unpublish, within};
 
-const PASSPHRASE: &str = "canary-passphrase-77ab";
+const PASSPHRASE: &str = "canary-of-the-disk-77ab";
 const ANOTHER: &str = "canary-another-one-77ab";
 
 /// What must be nowhere: the passphrases, and their beginning in Base64.
@@ -84,8 +84,14 @@ async fn passphrase_of_a_class_reaches_the_cloud_and_nothing_else() {
     refused(wrong, Code::PermissionDenied, "has another passphrase");
     let none = client.controller_publish_volume(attach(HashMap::new())).await;
     refused(none, Code::PermissionDenied, "no value for the key \"passphrase\"");
-    client.controller_publish_volume(attach(secrets(PASSPHRASE))).await.unwrap();
-    client.controller_unpublish_volume(unpublish(&id, "vm-1")).await.unwrap();
+    client
+        .controller_publish_volume(attach(secrets(PASSPHRASE)))
+        .await
+        .unwrap();
+    client
+        .controller_unpublish_volume(unpublish(&id, "vm-1"))
+        .await
+        .unwrap();
     let gone = |secrets| DeleteVolumeRequest { secrets, ..delete(&id) };
     refused(
         client.delete_volume(gone(secrets(ANOTHER))).await,
@@ -96,9 +102,11 @@ async fn passphrase_of_a_class_reaches_the_cloud_and_nothing_else() {
     refused(
         client.delete_volume(gone(long)).await,
         Code::InvalidArgument,
-        "the secret \"passphrase\" has 4400 bytes, at most 4096 are allowed",
+        "the secret \"passphrase\" has 4600 bytes, at most 4096 are allowed",
     );
-    let many = (0..17).map(|number| (format!("key-{number}"), PASSPHRASE.to_owned())).collect();
+    let many = (0..17)
+        .map(|number| (format!("key-{number}"), PASSPHRASE.to_owned()))
+        .collect();
     refused(
         client.delete_volume(gone(many)).await,
         Code::InvalidArgument,
@@ -113,14 +121,19 @@ async fn passphrase_of_a_class_reaches_the_cloud_and_nothing_else() {
     let slow = encrypted("pvc-slow", secrets(PASSPHRASE));
     let late = client.create_volume(within(Duration::from_secs(1), slow.clone())).await;
     refused(late, Code::DeadlineExceeded, "still waiting");
-    let other = client.create_volume(within(Duration::from_secs(1), encrypted("pvc-slow", secrets(ANOTHER)))).await;
+    let other = client
+        .create_volume(within(Duration::from_secs(1), encrypted("pvc-slow", secrets(ANOTHER))))
+        .await;
     refused(other, Code::DeadlineExceeded, "still waiting");
     for page in ["/", "/status.json", "/metrics", "/configz", "/healthz?verbose"] {
         let read = reqwest::get(format!("{}{page}", replica.url)).await.unwrap();
         search(page, &read.text().await.unwrap());
     }
     let facts = status(&replica).await.to_string();
-    assert!(facts.contains("create volume pvc-slow") && facts.contains("another passphrase"), "{facts}");
+    assert!(
+        facts.contains("create volume pvc-slow") && facts.contains("another passphrase"),
+        "{facts}"
+    );
     let (_, said) = explain(&replica, &["pv", "pvc-encrypted"]).await;
     search("explain", &said);
     assert!(client.create_volume(within(SOON, slow)).await.is_ok());

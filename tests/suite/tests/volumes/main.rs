@@ -39,7 +39,10 @@ impl Scene {
     }
 
     async fn made(&self, name: &str) -> Volume {
-        self.provider().create_volume(&wanted(name), None, &none()).await.unwrap()
+        self.provider()
+            .create_volume(&wanted(name), None, &none())
+            .await
+            .unwrap()
     }
 }
 
@@ -168,7 +171,8 @@ async fn what_takes_its_time_is_pending_until_it_is_done() {
         ..DiskSettings::default()
     };
     scene.cloud.set_disk_settings(settings(3_600_000));
-    let Failure::Pending { token, .. } = failure(scene.provider().create_volume(&wanted("pvc"), None, &none()).await) else {
+    let Failure::Pending { token, .. } = failure(scene.provider().create_volume(&wanted("pvc"), None, &none()).await)
+    else {
         panic!("it is not pending")
     };
     // Neither the token nor its loss makes a second one.
@@ -183,13 +187,21 @@ async fn what_takes_its_time_is_pending_until_it_is_done() {
     scene.cloud.set_disk_settings(settings(3_600_000));
     let id = volume.id.as_str();
     for _ in 0..2 {
-        let attached = scene.provider().attach_volumes(&[to(id, "vm-1")], &none()).await.unwrap();
+        let attached = scene
+            .provider()
+            .attach_volumes(&[to(id, "vm-1")], &none())
+            .await
+            .unwrap();
         assert!(matches!(attached[0], Err(Failure::Pending { .. })), "{attached:?}");
     }
     let found = scene.provider().get_volumes(&[id.to_owned()]).await.unwrap().remove(0);
     assert_eq!(found.unwrap().unwrap().attachments[0].node_id, "vm-1");
     for _ in 0..2 {
-        let detached = scene.provider().detach_volumes(&[from(id, "vm-1")], &none()).await.unwrap();
+        let detached = scene
+            .provider()
+            .detach_volumes(&[from(id, "vm-1")], &none())
+            .await
+            .unwrap();
         assert!(matches!(detached[0], Err(Failure::Pending { .. })), "{detached:?}");
     }
 }
@@ -207,16 +219,25 @@ async fn snapshot_is_made_listed_restored_and_deleted() {
     let snapshot = provider.create_snapshot(&new, None, &none()).await.unwrap();
     assert_eq!((snapshot.ready, snapshot.size), (true, 2 * GIB));
     assert_eq!(provider.create_snapshot(&new, None, &none()).await.unwrap(), snapshot);
-    let page = provider.list_snapshots(Some(&volume.id), None, 1, &none()).await.unwrap();
+    let page = provider
+        .list_snapshots(Some(&volume.id), None, 1, &none())
+        .await
+        .unwrap();
     assert_eq!((page.items, page.next), (vec![snapshot.clone()], None));
     let source = Some(VolumeSource::Snapshot(snapshot.id.clone()));
     let restored = NewVolume {
         source: source.clone(),
         ..wanted("restored")
     };
-    assert_eq!(provider.create_volume(&restored, None, &none()).await.unwrap().source, source);
+    assert_eq!(
+        provider.create_volume(&restored, None, &none()).await.unwrap().source,
+        source
+    );
     provider.delete_snapshot(&snapshot.id, None, &none()).await.unwrap();
-    assert_eq!(provider.get_snapshots(&[snapshot.id], &none()).await.unwrap(), [Ok(None)]);
+    assert_eq!(
+        provider.get_snapshots(&[snapshot.id], &none()).await.unwrap(),
+        [Ok(None)]
+    );
 }
 
 #[tokio::test]
@@ -255,7 +276,10 @@ async fn volumes_grow_change_and_are_listed_in_pages() {
     assert!(matches!(too_large, Failure::OutOfRange(_)), "{too_large:?}");
 
     let parameters = BTreeMap::from([("iops".to_owned(), "300".to_owned())]);
-    provider.modify_volume("disk-2", &parameters, None, &none()).await.unwrap();
+    provider
+        .modify_volume("disk-2", &parameters, None, &none())
+        .await
+        .unwrap();
     assert_eq!(scene.cloud.disks()[1].spec.iops, Some(300));
 
     let place = Topology(BTreeMap::from([(KEY.to_owned(), "sim-1a".to_owned())]));
@@ -280,7 +304,10 @@ async fn disk_that_vanishes_is_detached_and_deleted() {
         provider.get_volumes(std::slice::from_ref(&id)).await.unwrap(),
         [Ok(None)]
     );
-    assert_eq!(provider.detach_volumes(&[from(&id, "vm-1")], &none()).await.unwrap(), [Ok(())]);
+    assert_eq!(
+        provider.detach_volumes(&[from(&id, "vm-1")], &none()).await.unwrap(),
+        [Ok(())]
+    );
     let gone = provider.attach_volumes(&[to(&id, "vm-1")], &none()).await.unwrap();
     assert!(matches!(gone[0], Err(Failure::NotFound(_))), "{gone:?}");
     provider.delete_volume(&id, None, &none()).await.unwrap();
@@ -333,7 +360,10 @@ async fn answers_that_cannot_be_are_not_used() {
         "0 answers for 1 items",
     );
     bad(
-        provider.create_volume(&wanted("half"), None, &none()).await.unwrap_err(),
+        provider
+            .create_volume(&wanted("half"), None, &none())
+            .await
+            .unwrap_err(),
         "at least",
     );
     let missing = provider.list_volumes(None, 1).await.unwrap_err();

@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 
 use crate::{failure, none, wanted};
 
-const CANARY: &str = "canary-passphrase-5d1";
+const CANARY: &str = "canary-of-a-disk-5d1";
 
 /// A server on 127.0.0.1 that answers what it is sent.
 struct Echo {
@@ -102,7 +102,11 @@ async fn placeholder_is_filled_in_the_call_of_its_request() {
     guest.create("put", HERE, &passphrase("another-of-them")).await;
     assert_eq!(guest.arrived(), "another-of-them");
     guest.create("kept", HERE, &passphrase(CANARY)).await;
-    assert!(guest.arrived().starts_with("cloudwit-placeholder-"), "{}", guest.arrived());
+    assert!(
+        guest.arrived().starts_with("cloudwit-placeholder-"),
+        "{}",
+        guest.arrived()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -117,7 +121,10 @@ async fn calls_at_the_same_time_have_their_own() {
     assert_ne!(one, two);
     // HMAC-SHA256 of "text" under "Jefe-Jefe", by Python's hmac.
     let expected = "7ba7dc865368a330f4d5ed1ac009cfd08ce3f765848bf9a4182399be733bb2cb";
-    assert!(matches!(&one, Failure::Other(text) if text.message == expected), "{one:?}");
+    assert!(
+        matches!(&one, Failure::Other(text) if text.message == expected),
+        "{one:?}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -127,7 +134,10 @@ async fn request_without_it_and_other_calls_have_none() {
     for secrets in [none(), other, passphrase("")] {
         let denied = guest.create("put", HERE, &secrets).await;
         let says = "has no value for the key \"passphrase\"";
-        assert!(matches!(&denied, Failure::Denied(text) if text.message.contains(says)), "{denied:?}");
+        assert!(
+            matches!(&denied, Failure::Denied(text) if text.message.contains(says)),
+            "{denied:?}"
+        );
     }
     guest.create("put", HERE, &passphrase(CANARY)).await;
     let looked_up = failure(guest.provider.get_volumes(&["a".to_owned()]).await);
@@ -143,7 +153,10 @@ async fn missing_grant_is_refused_with_the_line_to_add() {
     let line = format!(
         "add to grants.secrets: - {{name: volume/passphrase, hosts: [\"127.0.0.1:{port}\", \"localhost:{port}\"], uses: [placeholder]}}"
     );
-    assert!(matches!(&denied, Failure::Denied(text) if text.message.contains(&line)), "{denied:?}");
+    assert!(
+        matches!(&denied, Failure::Denied(text) if text.message.contains(&line)),
+        "{denied:?}"
+    );
     let missing = guest.provider.missing_grants();
     let line = "- {name: volume/passphrase, uses: [placeholder, hmac]}";
     assert_eq!((missing[0].entry.as_str(), missing[0].optional), (line, true));
@@ -160,7 +173,10 @@ async fn other_use_and_other_host_are_refused_with_the_entry() {
     let signed = guest.create("sign", "text", &passphrase(CANARY)).await;
     assert!(signed.to_string().contains("uses: [placeholder, hmac]}"), "{signed:?}");
     let revealed = guest.create("say", "it", &passphrase(CANARY)).await;
-    assert!(revealed.to_string().contains("uses: [placeholder, reveal]}"), "{revealed:?}");
+    assert!(
+        revealed.to_string().contains("uses: [placeholder, reveal]}"),
+        "{revealed:?}"
+    );
     assert_eq!(guest.requests(), 0);
 }
 
@@ -168,14 +184,24 @@ async fn other_use_and_other_host_are_refused_with_the_entry() {
 async fn revealed_one_is_hidden_in_every_text_and_makes_names_invalid() {
     let guest = Guest::with("{name: volume/passphrase, uses: [reveal]}").await;
     let said = guest.create("say", "it", &passphrase(CANARY)).await;
-    assert!(matches!(&said, Failure::Other(text) if text.message == "it is [secret volume/passphrase]"), "{said:?}");
+    assert!(
+        matches!(&said, Failure::Other(text) if text.message == "it is [secret volume/passphrase]"),
+        "{said:?}"
+    );
     let noted = guest.provider.redacted_texts();
     assert!(!noted.is_empty() && !noted.concat().contains("canary"), "{noted:?}");
     let new = NewVolume {
         parameters: [("say".to_owned(), "id".to_owned())].into(),
         ..wanted("pvc")
     };
-    let named = guest.provider.create_volume(&new, None, &passphrase(CANARY)).await.unwrap_err();
+    let named = guest
+        .provider
+        .create_volume(&new, None, &passphrase(CANARY))
+        .await
+        .unwrap_err();
     let text = format!("{named:?}");
-    assert!(text.contains("contains the secret") && !text.contains("canary"), "{text}");
+    assert!(
+        text.contains("contains the secret") && !text.contains("canary"),
+        "{text}"
+    );
 }

@@ -7,7 +7,7 @@ use cloudwit_model::volume::{
     AttachedVolume, Capacity, CapacityQuery, Detachment, ExpandedVolume, NewAttachment, NewSnapshot, NewVolume, Page,
     SizeRange, Snapshot, Topology, Volume, VolumeDriver,
 };
-use cloudwit_model::{Answer, Evidence, FaultKind, Presence, VolumeAbilities};
+use cloudwit_model::{Answer, Evidence, FaultKind, Presence, VolumeAbilities, VolumeSecrets};
 use http::{Request, Response};
 use kube::Client;
 use kube::client::Body;
@@ -104,7 +104,13 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn expand_volume<'a>(&'a self, _: &'a str, _: SizeRange, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ExpandedVolume> {
+    fn expand_volume<'a>(
+        &'a self,
+        _: &'a str,
+        _: SizeRange,
+        _: Option<&'a str>,
+        _: &'a VolumeSecrets,
+    ) -> Answer<'a, ExpandedVolume> {
         never()
     }
 
@@ -112,7 +118,13 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn modify_volume<'a>(&'a self, _: &'a str, _: &'a BTreeMap<String, String>, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, ()> {
+    fn modify_volume<'a>(
+        &'a self,
+        _: &'a str,
+        _: &'a BTreeMap<String, String>,
+        _: Option<&'a str>,
+        _: &'a VolumeSecrets,
+    ) -> Answer<'a, ()> {
         never()
     }
 
@@ -120,7 +132,12 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn create_snapshot<'a>(&'a self, _: &'a NewSnapshot, _: Option<&'a str>, _: &'a VolumeSecrets) -> Answer<'a, Snapshot> {
+    fn create_snapshot<'a>(
+        &'a self,
+        _: &'a NewSnapshot,
+        _: Option<&'a str>,
+        _: &'a VolumeSecrets,
+    ) -> Answer<'a, Snapshot> {
         never()
     }
 
@@ -132,7 +149,13 @@ impl VolumeCloud for FakeVolumes {
         never()
     }
 
-    fn list_snapshots<'a>(&'a self, _: Option<&'a str>, _: Option<&'a str>, _: u32, _: &'a VolumeSecrets) -> Answer<'a, Page<Snapshot>> {
+    fn list_snapshots<'a>(
+        &'a self,
+        _: Option<&'a str>,
+        _: Option<&'a str>,
+        _: u32,
+        _: &'a VolumeSecrets,
+    ) -> Answer<'a, Page<Snapshot>> {
         never()
     }
 }

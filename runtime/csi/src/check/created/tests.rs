@@ -137,7 +137,10 @@ fn secrets_are_bounded_beside_everything_else_and_never_repeated() {
     let secrets = |pairs: Vec<(&str, String)>| pairs.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
     let odd = CreateVolumeRequest {
         name: String::new(),
-        secrets: secrets(vec![("passphrase", "hunter2-".repeat(1000)), ("a/b", "hunter2-".into())]),
+        secrets: secrets(vec![
+            ("passphrase", "hunter2-".repeat(1000)),
+            ("a/b", "hunter2-".into()),
+        ]),
         ..request()
     };
     let refused = read(odd).unwrap_err();

@@ -64,8 +64,15 @@ async fn each_call_of_pending_work_has_its_secrets_and_nothing_shows_them() {
     });
     let operations = operations(&cloud);
     let late = operations.run(create_with("hunter2-one"), within(SECOND / 2)).await;
-    let shown = format!("{late:?} {:?} {operations:?} {:?}", operations.all(), create_with("hunter2-one"));
-    assert!(shown.contains("create volume n") && !shown.contains("hunter2"), "{shown}");
+    let shown = format!(
+        "{late:?} {:?} {operations:?} {:?}",
+        operations.all(),
+        create_with("hunter2-one")
+    );
+    assert!(
+        shown.contains("create volume n") && !shown.contains("hunter2"),
+        "{shown}"
+    );
     // Nobody waits for the first one, so another passphrase takes its place.
     let made = operations.run(create_with("hunter2-two"), within(SECOND * 60)).await;
     assert!(made.is_ok(), "{made:?}");

@@ -49,7 +49,9 @@ async fn attach_checks_first() {
 async fn check_is_not_repeated_while_attachment_continues() {
     let cloud = FakeCloud::new();
     cloud.add("v", None);
-    let attached = steps(&cloud).perform(&Work::Attach(to("v", "a")), &none(), Some("token")).await;
+    let attached = steps(&cloud)
+        .perform(&Work::Attach(to("v", "a")), &none(), Some("token"))
+        .await;
     assert_eq!(attached, Ok(Done::Attached(AttachedVolume::default())));
     assert_eq!(cloud.calls(), ["attach v"]);
 }
@@ -58,7 +60,9 @@ async fn check_is_not_repeated_while_attachment_continues() {
 async fn what_is_gone_is_detached() {
     let cloud = FakeCloud::new();
     assert_eq!(
-        steps(&cloud).perform(&Work::Detach(from("gone", "a")), &none(), None).await,
+        steps(&cloud)
+            .perform(&Work::Detach(from("gone", "a")), &none(), None)
+            .await,
         Ok(Done::Gone)
     );
 }
@@ -67,7 +71,10 @@ async fn what_is_gone_is_detached() {
 async fn volume_of_the_same_name_has_to_fit() {
     let cloud = FakeCloud::new();
     let steps = steps(&cloud);
-    let created = steps.perform(&Work::Create(new_volume("n")), &none(), None).await.unwrap();
+    let created = steps
+        .perform(&Work::Create(new_volume("n")), &none(), None)
+        .await
+        .unwrap();
     assert_eq!(created, Done::Created(volume("id-of-n", 2 * GIB)));
     let larger = NewVolume {
         size: SizeRange {
@@ -101,10 +108,17 @@ async fn volume_is_at_least_as_large_as_its_source() {
         },
         ..new_volume("n")
     };
-    let small = steps.perform(&Work::Create(of("s", Some(4 * GIB))), &none(), None).await;
+    let small = steps
+        .perform(&Work::Create(of("s", Some(4 * GIB))), &none(), None)
+        .await;
     assert!(matches!(failure(small), Failure::OutOfRange(_)));
     assert!(steps.perform(&Work::Create(of("s", None)), &none(), None).await.is_ok());
-    assert!(steps.perform(&Work::Create(of("s", None)), &none(), Some("token")).await.is_ok());
+    assert!(
+        steps
+            .perform(&Work::Create(of("s", None)), &none(), Some("token"))
+            .await
+            .is_ok()
+    );
     assert_eq!(cloud.calls(), ["create n 5", "create n 5"], "also when it goes on");
 }
 
@@ -179,7 +193,10 @@ async fn attachments_with_other_secrets_share_no_call() {
         attach("c", "one", passphrase("other")),
         attach("d", "three", none()),
     );
-    assert!(done.0.is_ok() && done.1.is_ok() && done.2.is_ok() && done.3.is_ok(), "{done:?}");
+    assert!(
+        done.0.is_ok() && done.1.is_ok() && done.2.is_ok() && done.3.is_ok(),
+        "{done:?}"
+    );
     let mut called = cloud.secret_calls();
     called.sort();
     let call = |volumes: &str, value: &str| (format!("attach {volumes}"), value.to_owned());

@@ -2,7 +2,9 @@
 
 use clap::ValueEnum;
 use cloudwit_host::Provider;
-use cloudwit_model::{Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, TagChange, Tags, Target, VolumeSecrets};
+use cloudwit_model::{
+    Cloud as _, CloudError, NewRoute, NodeRef, RouteTokens, Service, TagChange, Tags, Target, VolumeSecrets,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 

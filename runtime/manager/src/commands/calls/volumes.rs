@@ -10,7 +10,9 @@ use cloudwit_model::volume::{
     Snapshot, Topology, Volume, VolumeDriver, VolumeFeature, VolumeNode, VolumeSource, VolumeUse,
 };
 use cloudwit_model::volume_cloud::Each;
-use cloudwit_model::{CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, VolumeCloud as _, VolumeLabels as _, VolumeSecrets};
+use cloudwit_model::{
+    CloudError, Failure, InTreeSource, InTreeVolume, NodeRef, VolumeCloud as _, VolumeLabels as _, VolumeSecrets,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -100,7 +102,9 @@ impl VolumeInput {
         let read = |(key, file): &(String, PathBuf)| {
             let text = std::fs::read_to_string(file)
                 .with_context(|| format!("--secret={key}={} cannot be read as text", file.display()))?;
-            let text = text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
+            let text = text
+                .strip_suffix('\n')
+                .map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text));
             Ok((key.clone(), text.to_owned()))
         };
         let secrets = self.secret.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;

@@ -80,7 +80,9 @@ async fn expanded(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
     report.add(promise);
 
     let mut promise = Promise::of(PART, "one that does not exist is not-found");
-    let refused = provider.expand_volume(FOREIGN, trial.size(larger), None, &trial.none).await;
+    let refused = provider
+        .expand_volume(FOREIGN, trial.size(larger), None, &trial.none)
+        .await;
     promise.holds(label(&refused) == "not_found", || format!("{refused:?}"));
     report.add(promise);
 }
@@ -120,7 +122,11 @@ async fn listed(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
 async fn modified(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) {
     let mut promise = Promise::of("volume-modification", "an unknown parameter is invalid");
     let parameters = BTreeMap::from([("cloudwit-no-such-parameter".to_owned(), "x".to_owned())]);
-    let refused = trial.trial.provider.modify_volume(&made.id, &parameters, None, &trial.none).await;
+    let refused = trial
+        .trial
+        .provider
+        .modify_volume(&made.id, &parameters, None, &trial.none)
+        .await;
     promise.holds(label(&refused) == "invalid", || format!("{refused:?}"));
     report.add(promise);
 }
@@ -192,10 +198,15 @@ async fn snapshots(trial: &VolumeTrial<'_>, made: &Volume, report: &mut Report) 
         "delete takes it away, and deleting what does not exist is success",
     );
     for id in [&first.id, &first.id, FOREIGN] {
-        let delete = |token: Option<String>| async move { provider.delete_snapshot(id, token.as_deref(), &trial.none).await };
+        let delete =
+            |token: Option<String>| async move { provider.delete_snapshot(id, token.as_deref(), &trial.none).await };
         promise.answered(trial.trial.until_done(delete).await);
     }
-    if let Some(left) = promise.answered(provider.get_snapshots(std::slice::from_ref(&first.id), &trial.none).await) {
+    if let Some(left) = promise.answered(
+        provider
+            .get_snapshots(std::slice::from_ref(&first.id), &trial.none)
+            .await,
+    ) {
         promise.holds(matches!(left.as_slice(), [Ok(None)]), || format!("left is {left:?}"));
     }
     report.add(promise);

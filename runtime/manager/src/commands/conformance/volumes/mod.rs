@@ -147,7 +147,8 @@ impl VolumeTrial<'_> {
     }
 
     pub async fn create(&self, provider: &Provider, new: &NewVolume) -> Result<Volume, String> {
-        let create = |token: Option<String>| async move { provider.create_volume(new, token.as_deref(), &self.none).await };
+        let create =
+            |token: Option<String>| async move { provider.create_volume(new, token.as_deref(), &self.none).await };
         self.trial.until_done(create).await
     }
 
