@@ -567,7 +567,7 @@ async fn secret_of_a_request_is_given_in_a_file_and_not_recorded() {
     ];
     let without = said(&author.run("call", &files, &create).await, 1);
     assert!(without.contains("no value for the key \"passphrase\""), "{without}");
-    let with = [&create[..], &[&secret, &record]].concat();
+    let with = [&create[..], &["--wait", &secret, &record]].concat();
     let made = said(&author.run("call", &files, &with).await, 0);
     assert!(cloud.disks()[0].spec.encrypted && !made.contains("canary"), "{made}");
     let deleted = ["volumes.delete", "--id=disk-1", &secret];
