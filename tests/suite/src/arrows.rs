@@ -53,8 +53,8 @@ const RULES: [Rule; 9] = [
     Rule {
         folder: "runtime/model",
         ours: &[],
-        outside: Outside::Only(&["data-encoding", "serde", "serde_json", "thiserror"]),
-        why: "the model is pure: encodings of text, thiserror and nothing of ours",
+        outside: Outside::Only(&["data-encoding", "serde", "serde_json", "thiserror", "zeroize"]),
+        why: "the model is pure: encodings of text, thiserror, memory that is wiped, and nothing of ours",
     },
     Rule {
         folder: "runtime/controllers",
