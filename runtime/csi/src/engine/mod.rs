@@ -3,6 +3,8 @@
 pub mod batches;
 pub mod failures;
 pub mod operations;
+#[cfg(test)]
+pub(crate) mod samples;
 pub(crate) mod steps;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -124,14 +124,12 @@ pub(crate) struct CallState {
     pub deadline: Instant,
     pub log: GuestLog,
     pub subjects: Subjects,
-    /// Those of the provider, and of the request that the call belongs to.
-    pub secrets: Secrets,
     /// Events that may still be sent.
     pub events_left: u32,
     pub table: ResourceTable,
     wasi: WasiCtx,
     http: WasiHttpCtx,
-    /// The way out, and the placeholders of this call.
+    /// The way out, and the secrets and placeholders of this call.
     pub hooks: EgressHooks,
     limiter: Limiter,
 }
@@ -163,7 +161,6 @@ pub(crate) fn store(
     engine: &Engine,
     env: &Arc<Env>,
     subjects: Subjects,
-    secrets: Secrets,
     hooks: EgressHooks,
     log: &GuestLog,
     cpu: &CpuMeter,
@@ -180,7 +177,6 @@ pub(crate) fn store(
         deadline: Instant::now() + limits.wall_time,
         log: log.clone(),
         subjects,
-        secrets,
         events_left: limits.events,
         table,
         wasi: wasi(log, env.clock),

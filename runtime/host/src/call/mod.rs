@@ -36,7 +36,6 @@ use crate::contract::adapter::Listed;
 use crate::contract::adapter::{Adapter, Reply};
 use crate::egress::hooks::EgressHooks;
 use crate::metrics::{ItemKind, Metrics, Operation, Outcome, Spent};
-use crate::secrets::Secrets;
 
 /// What all providers of a host share.
 pub(crate) struct Shared {
@@ -171,7 +170,6 @@ impl Caller {
             &self.shared.engine,
             &self.env,
             subjects,
-            secrets.clone(),
             hooks.clone(),
             &log,
             &cpu,
@@ -188,7 +186,6 @@ impl Caller {
             peak,
             log,
             hooks,
-            secrets,
             outcome: None,
             _slots: slots,
         };
@@ -256,7 +253,6 @@ pub(crate) struct Call<'a> {
     peak: PeakMemory,
     log: GuestLog,
     hooks: EgressHooks,
-    secrets: Secrets,
     outcome: Option<Outcome>,
     _slots: [OwnedSemaphorePermit; 2],
 }
@@ -278,7 +274,7 @@ impl Call<'_> {
             ),
         };
         let output = self.span.in_scope(|| self.log.finish());
-        let message = Screen(&self.secrets.redactor).message(&message);
+        let message = Screen(&self.hooks.secrets().redactor).message(&message);
         let fault = self.caller.fault(kind, message, output);
         self.caller.remember(&fault);
         self.span.in_scope(|| tracing::warn!(kind = kind.label(), "{fault}"));

@@ -70,6 +70,11 @@ impl EgressHooks {
         self.placeholders.issue(stands_for, &self.secrets.keyring, &hosts)
     }
 
+    /// The secrets of the provider, and of the request that the call belongs to.
+    pub(crate) fn secrets(&self) -> &Secrets {
+        &self.secrets
+    }
+
     /// From now on the guest can make no headers.
     pub(crate) fn deny_headers(&mut self) {
         self.headers_denied = true;

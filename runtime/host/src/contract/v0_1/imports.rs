@@ -103,14 +103,14 @@ impl wit::keys::Host for CallState {
     }
 
     fn open(&mut self, name: String) -> Result<Result<Resource<Key>, wit::keys::KeyError>> {
-        match self.secrets.keyring.open(&name) {
+        match self.hooks.secrets().keyring.open(&name) {
             Ok(key) => Ok(Ok(self.table.push(key)?)),
             Err(error) => Ok(Err(key_error(error))),
         }
     }
 
     fn reveal(&mut self, name: String) -> Result<Result<Vec<u8>, wit::keys::KeyError>> {
-        Ok(self.secrets.keyring.reveal(&name).map_err(key_error))
+        Ok(self.hooks.secrets().keyring.reveal(&name).map_err(key_error))
     }
 
     fn digest(&mut self, algorithm: wit::keys::Hash, data: Vec<u8>) -> Result<Vec<u8>> {
