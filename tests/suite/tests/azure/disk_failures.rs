@@ -7,7 +7,7 @@ use cloudwit_model::{InTreeSource, InTreeVolume, VolumeLabels as _};
 use cloudwit_suite::common::csi_process::made;
 use cloudwit_suite::common::csi_requests::{GIB, delete, grow, publish, unpublish};
 use cloudwit_suite::common::csi_stand_in::load;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
 use serde_json::json;
 use tonic::Code;
 

@@ -8,8 +8,8 @@ use cloudwit_suite::common::csi_requests::{GIB, capability, delete, grow, publis
 use cloudwit_suite::common::csi_sanity::{FEWEST, controller_passes};
 use cloudwit_suite::common::csi_served::Controller;
 use cloudwit_suite::common::csi_stand_in::{StandInDriver, load};
-use cloudwit_test_support::azure_files::azure_files;
-use cloudwit_test_support::stand_in::StandIn;
+use cloudwit_test_support::clouds::stand_in::StandIn;
+use cloudwit_test_support::files::azure::azure_files;
 use serde_json::{Value, json};
 use tonic::Code;
 
