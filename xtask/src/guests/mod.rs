@@ -35,10 +35,9 @@ pub const PROVIDERS: [&str; 14] = [
 /// Largest size of a provider's component in bytes, packed as `.wasm.zst`: two of them fit into one ConfigMap. `vsphere` has three APIs (vCenter's, NSX's and
 /// that of volumes), where others have one; `azure` has four ways to get a token, machines of three kinds, and every interface that Kubernetes' own provider had.
 pub fn packed_limit(provider: &str) -> u64 {
-    let kib = if matches!(provider, "azure" | "vsphere") {
-        480
-    } else {
-        400
+    let kib = match provider {
+        "azure" | "vsphere" => 480,
+        _ => 400,
     };
     kib * 1024
 }
