@@ -24,7 +24,7 @@ pub const MAX_VOLUME_SECRET_KEY: usize = 128 - VOLUME_SECRET.len();
 /// The longest value, in bytes. The largest private keys have 4 KiB, and the interface has no more for a whole map.
 pub const MAX_VOLUME_SECRET_VALUE: usize = 4 << 10;
 
-/// The longest values of one request together, in bytes. Hiding them takes some two hundred times as much memory for the time of a call.
+/// The longest values of one request together, in bytes. Hiding them takes up to a hundred times as much memory for the time of a call.
 pub const MAX_VOLUME_SECRETS_VALUES: usize = 8 << 10;
 
 type Map = BTreeMap<String, Zeroizing<String>>;

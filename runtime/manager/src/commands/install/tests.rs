@@ -35,7 +35,7 @@ fn folder() -> tempfile::TempDir {
         "apiVersion: cloudwit.dev/v1alpha1\nkind: CloudwitConfiguration\nproviders:\n\
          - name: north\n  component: sim.wasm\n  cloudConfigFile: north.json\n  grants:\n    \
          http: [{host: a.example.com, ca: ca.pem, clientCertificate: client.pem, clientKey: client.key}]\n    \
-         secrets: [{name: token, file: token, hosts: [a.example.com], uses: [placeholder]}]\n\
+         secrets: [{name: token, file: token, hosts: [a.example.com], uses: [placeholder]}, {name: volume/key, uses: [sign]}]\n\
          - name: south\n  component: ./sim.wasm\n  cloudConfig: 'on: yes'\n\
          routing: {default: north, services: [{provider: south, classes: [example.com/south]}]}\n",
     );
@@ -121,6 +121,11 @@ fn every_file_travels_and_the_paths_become_those_of_the_pod() {
     assert_eq!(
         north["grants"]["secrets"][0]["file"],
         "/etc/cloudwit/secrets/north-token"
+    );
+    assert_eq!(
+        north["grants"]["secrets"][1],
+        serde_json::json!({ "name": "volume/key", "uses": ["sign"] }),
+        "it comes with requests and has no file"
     );
     assert_eq!(configuration["providers"][1]["component"], "sim.wasm");
     assert_eq!(configuration["providers"][1]["cloudConfig"], "on: yes");
