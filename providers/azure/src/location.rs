@@ -1,4 +1,4 @@
-//! The machine that asks: who it is by the metadata service.
+//! The calling machine: its identity by the metadata service.
 
 use std::time::Duration;
 

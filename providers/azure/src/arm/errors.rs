@@ -43,7 +43,7 @@ struct Body {
     error: Error,
 }
 
-/// An error as answers and operations tell it.
+/// An error of an answer or of an operation.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Error {
@@ -64,7 +64,7 @@ struct OAuth {
 /// The failure of an answer that is no success.
 pub fn failure(answer: &Response) -> Failure {
     let Ok(Body { error }) = answer.json() else {
-        // A proxy's page: its 404 says nothing about what was asked for.
+        // A proxy's page: its 404 is no evidence about the requested resource.
         let own = answer.clone().success();
         let failure = own
             .err()
@@ -97,7 +97,7 @@ pub fn of_operation(error: &Error, status: &str) -> Failure {
     case.failure(None, text).with_code(code)
 }
 
-/// Whether this is the cloud's word that exactly this resource does not exist. A missing subscription is a mistake, not an absence.
+/// Whether this is the cloud's denial of exactly this resource. A missing subscription is a mistake, not an absence.
 pub fn denies_resource(failure: &Failure) -> bool {
     let known = [
         "ResourceNotFound",
@@ -118,7 +118,7 @@ pub fn success_of_token(answer: Response) -> Result<Response, Failure> {
     }
     match answer.json::<OAuth>() {
         Ok(said) if answer.status < 500 && answer.status != 429 => {
-            // Its first line says all; trace ids and times follow, which would make each failure another one.
+            // Its first line is the message; trace ids and times follow, which would make each failure a different one.
             let words = said.error_description.lines().next().unwrap_or_default();
             let words = words.split(" Trace ID:").next().unwrap_or_default();
             let text = format!(

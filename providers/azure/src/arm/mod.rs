@@ -26,7 +26,7 @@ pub const NETWORK: &str = "2025-05-01";
 /// The API version of the network interfaces and addresses of scale sets, which have one of their own.
 pub const SCALE_SET_NETWORK: &str = "2018-10-01";
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-azure/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the Resource Manager.
@@ -44,7 +44,7 @@ struct Page {
     next_link: Option<String>,
 }
 
-/// What has to be true of a resource for a change of it: nobody else may have changed it since it was read.
+/// Precondition of a change: the resource is unchanged since it was read.
 #[derive(Debug, Clone, Copy)]
 pub enum Only<'a> {
     /// It still has this ETag.
@@ -54,7 +54,7 @@ pub enum Only<'a> {
 }
 
 impl Arm {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(config: &Config, context: Context) -> Self {
         Self {
             http: context
@@ -69,7 +69,7 @@ impl Arm {
     /// What is at this path.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn get(&self, path: &str, version: &str, query: &[(&str, &str)]) -> Result<Value, Failure> {
         self.send(|http| {
             let request = http.get(path).query("api-version", version);
@@ -80,10 +80,10 @@ impl Arm {
         .json()
     }
 
-    /// What is at this path; none when the cloud itself says that exactly this resource does not exist.
+    /// What is at this path; none when the cloud itself reports exactly this resource as not found.
     ///
     /// # Errors
-    /// What else the cloud says.
+    /// Any other error of the cloud.
     pub fn find(&self, path: &str, version: &str, query: &[(&str, &str)]) -> Result<Option<Value>, Failure> {
         match self.get(path, version, query) {
             Ok(value) => Ok(Some(value)),
@@ -95,7 +95,7 @@ impl Arm {
     /// All items of a list, page by page.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn list(
         &self,
         path: &str,
@@ -119,7 +119,7 @@ impl Arm {
     /// One page of a list: its items, and path and query of the next one. `target` is such a path with its query.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn page(&self, target: &str) -> Result<(Vec<Value>, Option<String>), Failure> {
         let page: Page = self.send(|http| http.get(target))?.json()?;
         Ok((page.value, page.next_link.map(|link| path_of(&link).to_owned())))
@@ -128,7 +128,7 @@ impl Arm {
     /// Changes a resource that has no ETag, such as a disk: what begins is an operation, which may have ended already.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn change(
         &self,
         method: &'static str,
@@ -149,7 +149,7 @@ impl Arm {
     /// Writes a whole resource: what begins is an operation, which may have ended already.
     ///
     /// # Errors
-    /// What the cloud says; `conflict` where `only` is not true any more.
+    /// The cloud's error; `conflict` where `only` is not true any more.
     pub fn put(&self, path: &str, version: &str, body: &Value, only: Only<'_>) -> Result<Begun, Failure> {
         let answer = self.send(|http| {
             let request = http.put(path).query("api-version", version).json(body);
@@ -164,7 +164,7 @@ impl Arm {
     /// Deletes what is at this path; what is not there is deleted.
     ///
     /// # Errors
-    /// What the cloud says; `conflict` where it has another ETag by now.
+    /// The cloud's error; `conflict` where it has another ETag by now.
     pub fn delete(&self, path: &str, version: &str, etag: &str) -> Result<Begun, Failure> {
         let sent = self.send(|http| {
             let request = http.delete(path).query("api-version", version);

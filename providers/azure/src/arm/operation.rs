@@ -1,11 +1,11 @@
-//! Operations: a change that the Resource Manager has taken, and where it tells how it ended.
+//! Operations: a change that the Resource Manager has accepted, and where its result is.
 
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 
 use super::{Arm, errors, path_of};
 
-/// How soon an operation is looked at again where the cloud does not say.
+/// Poll interval of an operation where the cloud sets none.
 const SOON: u64 = 2;
 
 /// The cloud's advice is followed up to this, in seconds.
@@ -16,16 +16,16 @@ const LATEST: u64 = 60;
 pub enum Begun {
     /// It is done.
     Done,
-    /// It goes on.
+    /// It runs.
     Running(Operation),
 }
 
-/// A change that goes on.
+/// A change that runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// Path and query of where it is asked for.
+    /// Path and query of where it is requested.
     pub link: String,
-    /// When to ask.
+    /// When to poll.
     pub after: std::time::Duration,
 }
 
@@ -40,7 +40,7 @@ impl Begun {
     /// By the headers of the answer to a change.
     pub(super) fn of(answer: &Response) -> Self {
         let operation = answer.header("azure-asyncoperation");
-        // DELETE tells this one alone; for PUT it is where the resource is.
+        // DELETE returns only this one; for PUT it is where the resource is.
         let location = answer.header("location").filter(|_| answer.status == 202);
         operation
             .or(location)
@@ -57,10 +57,10 @@ impl Operation {
         }
     }
 
-    /// How this one stands now. One that the cloud has forgotten ended long ago.
+    /// The status of this one now. One that is not found ended long ago.
     ///
     /// # Errors
-    /// Why it failed; what the cloud says.
+    /// Why it failed; the cloud's error.
     pub fn look(arm: &Arm, link: &str) -> Result<Begun, Failure> {
         let answer = match arm.send(|http| http.get(link)) {
             Ok(answer) => answer,
@@ -71,7 +71,7 @@ impl Operation {
         if answer.status == 202 {
             return running();
         }
-        // A location that is not 202 any more tells the result, or nothing.
+        // A location that is not 202 any more returns the result, or nothing.
         let Ok(status) = answer.json::<Status>() else {
             return Ok(Begun::Done);
         };

@@ -1,4 +1,4 @@
-//! The assertion by which a certificate asks for a token: a JSON Web Token, signed RS256 by the host.
+//! The assertion that requests a token with a certificate: a JSON Web Token, signed RS256 by the host.
 
 pub(super) use cloudwit_guest_sdk::jwt::signed;
 use data_encoding::{BASE64URL_NOPAD, HEXLOWER_PERMISSIVE};
@@ -21,7 +21,7 @@ pub(super) struct Claims<'a> {
     pub now: u64,
 }
 
-/// The 20 bytes of a SHA-1 thumbprint, which people write with colons and blanks.
+/// The 20 bytes of a SHA-1 thumbprint, which operators write with colons and blanks.
 pub(super) fn thumbprint(text: &str) -> Option<Vec<u8>> {
     let digits: String = text.chars().filter(|c| !matches!(c, ':' | ' ')).collect();
     let bytes = HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?;

@@ -1,4 +1,4 @@
-//! Who we are: tokens of Microsoft Entra ID, kept in the host's memory until shortly before they end.
+//! Authentication: tokens of Microsoft Entra ID, kept in the host's memory until shortly before they end.
 //!
 //! ```text
 //!   useFederatedWorkloadIdentityExtension   the token of a Kubernetes service account, filled in by the host
@@ -7,7 +7,7 @@
 //!   aadClientId                             a client secret, filled in by the host
 //! ```
 //!
-//! As with upstream the first one that is configured counts, but for the certificate: its thumbprint is a key of ours, so who writes it means it.
+//! As with upstream the first one that is configured counts, but for the certificate: its thumbprint is a key of Cloudwit's own, so it is only there on purpose.
 
 mod assertion;
 
@@ -95,7 +95,7 @@ pub fn secret(config: &Config) -> Option<SecretWish> {
     })
 }
 
-/// What is missing to become somebody.
+/// Reports what is missing to authenticate.
 pub fn validate(config: &Config, problems: &mut Problems) {
     let source = Source::of(config);
     if let Source::Managed { .. } = source {
@@ -138,7 +138,7 @@ pub fn validate(config: &Config, problems: &mut Problems) {
 /// Makes a request with a token, and once again with a new one when it is refused.
 ///
 /// # Errors
-/// What `attempt` says; why there is no token.
+/// The error of `attempt`; why there is no token.
 pub fn with_token(
     config: &Config,
     context: Context,

@@ -41,7 +41,7 @@ fn is_ours(address: &Value, service: &str, cluster: &str) -> bool {
 /// The one for a family of a Service.
 ///
 /// # Errors
-/// `failed-precondition` where the one that is asked for does not exist or is of the other family; `pending` where it has no address yet.
+/// `failed-precondition` where the one that is requested does not exist or is of the other family; `pending` where it has no address yet.
 pub fn of(
     all: &[Value],
     wanted: &Wanted<'_>,

@@ -186,7 +186,7 @@ pub const TABLE: Table = Table::new(
 /// Annotations of upstream without an equivalent here. Without them it would be another load balancer than the one that is requested.
 const REFUSED: [&str; 1] = ["additional-public-ips"];
 
-/// What the annotations of a Service ask for.
+/// What the annotations of a Service request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     pub internal: bool,

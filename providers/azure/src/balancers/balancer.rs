@@ -257,7 +257,7 @@ fn front_properties(front: &Front, address: Option<&str>, place: &Place) -> Valu
     properties
 }
 
-/// Another Service's frontend with the address that this one asks for.
+/// Another Service's frontend with the address that this one requests.
 fn shared(balancer: &Value, front: &Front, address: Option<&str>) -> Option<String> {
     let has = |item: &&Value| match (address, &front.ip) {
         (Some(address), _) => reference(item, "publicIPAddress").eq_ignore_ascii_case(address),
@@ -326,7 +326,7 @@ pub fn add_tags(resource: &mut Value, tags: &serde_json::Map<String, Value>) -> 
     !tags.is_empty() && merge(resource, &json!({ "tags": tags }))
 }
 
-/// Whether nothing is left in it that anybody could reach.
+/// Whether nothing reachable is left in it.
 pub fn is_bare(balancer: &mut Value) -> bool {
     items_mut(balancer, FRONTS).is_none_or(|fronts| fronts.is_empty())
 }

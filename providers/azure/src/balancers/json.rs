@@ -1,4 +1,4 @@
-//! Resources as the cloud tells them. They are written back as wholes, so what is not known here stays as it is.
+//! Resources as the cloud returns them. They are written back as wholes, so fields that are not known here are kept.
 
 use serde_json::{Map, Value};
 
@@ -51,7 +51,7 @@ pub fn items_mut<'a>(resource: &'a mut Value, list: &str) -> Option<&'a mut Vec<
     value.as_array_mut()
 }
 
-/// Makes a value have all that is wanted, and keep the rest; whether that is a change. Ids are the same in any case.
+/// Merges the desired fields into a value and keeps the rest; whether that is a change. Ids are the same in any case.
 pub fn merge(there: &mut Value, wanted: &Value) -> bool {
     match (there, wanted) {
         (Value::Object(there), Value::Object(wanted)) => wanted.iter().fold(false, |changed, (key, value)| {
@@ -87,7 +87,7 @@ pub fn upsert(resource: &mut Value, list: &str, item_name: &str, properties: &Va
     true
 }
 
-/// Keeps what is wanted of a list; whether that is a change.
+/// Keeps the matching items of a list; whether that is a change.
 pub fn retain(resource: &mut Value, list: &str, keep: impl Fn(&Value) -> bool) -> bool {
     if items(resource, list).iter().all(&keep) {
         return false;

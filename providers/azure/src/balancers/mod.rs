@@ -1,8 +1,8 @@
 //! Load balancers: one Standard load balancer for all external Services of the cluster, one for all internal ones, under upstream's names.
 //!
 //! ```text
-//!   annotations.rs -> wanted.rs       what the Service wants; rules.rs: its rules and probes
-//!   plan.rs                           reads, and tells the one change that comes next:
+//!   annotations.rs -> wanted.rs       what the Service requests; rules.rs: its rules and probes
+//!   plan.rs                           reads, and returns the next change:
 //!     address.rs                        public address
 //!     balancer.rs                       frontends, pools, probes, rules
 //!     security.rs                       rules of the network security group
@@ -34,7 +34,7 @@ use plan::{Next, Task};
 use wanted::Wanted;
 use work::{Change, Turn};
 
-/// Pause before an operation that goes on is looked at again.
+/// Poll interval of a running operation.
 const SOON: Duration = Duration::from_secs(2);
 
 /// Most changes of a call: a plan that never ends is a mistake.

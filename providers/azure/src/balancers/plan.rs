@@ -1,4 +1,4 @@
-//! What comes next for a Service: looks at the cloud and tells one change, until there is none.
+//! What comes next for a Service: reads the cloud and returns one change, until there is none.
 
 mod group;
 mod links;
@@ -124,10 +124,10 @@ impl<'a> Task<'a> {
         format!("{group}/providers/Microsoft.Network/virtualNetworks/{name}")
     }
 
-    /// The next change towards what the Service wants; its addresses when there is none. The security group is not read where it is right (`group_done`).
+    /// The next change towards what the Service requests; its addresses when there is none. The security group is not read where it is right (`group_done`).
     ///
     /// # Errors
-    /// What the cloud says; `failed-precondition` where something is missing that others make.
+    /// The cloud's error; `failed-precondition` where something is missing that others make.
     pub fn next(&self, wanted: &Wanted<'_>, group_done: bool) -> Result<Next, Failure> {
         let (config, internal) = (&self.azure.config, wanted.asked.internal);
         let tags = config.all_tags();
@@ -203,7 +203,7 @@ impl<'a> Task<'a> {
     /// The next change towards nothing of the Service: the security group first, the address, which the load balancer uses, last.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn next_deletion(&self, group_done: bool) -> Result<Next, Failure> {
         let found = self.balancers()?;
         if !group_done && let Some(change) = self.group_change(&found, &self.addresses()?, &[], &[])? {
@@ -221,7 +221,7 @@ impl<'a> Task<'a> {
     /// The change of pools of a load balancer, made at once.
     ///
     /// # Errors
-    /// `pending` while it goes on; what the cloud says.
+    /// `pending` while it runs; the cloud's error.
     pub fn fill_pools(&self, found: &Value, targets: &[Target], turn: &Turn) -> Result<(), Failure> {
         let mut filled = found.clone();
         let mut changed = false;

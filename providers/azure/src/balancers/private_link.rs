@@ -63,7 +63,7 @@ fn check_cluster(link: &Value, cluster: &str) -> Result<(), Failure> {
     Err(Failure::failed_precondition(text))
 }
 
-/// The change towards the one that a Service wants; none where it is right, or another Service's at the same frontend.
+/// The change towards the one that a Service requests; none where it is right, or another Service's at the same frontend.
 ///
 /// # Errors
 /// `failed-precondition` where one that cannot become it is at the frontend.
@@ -175,7 +175,7 @@ fn addresses(link: &Link<'_>, link_name: &str, subnet: &str) -> Vec<Value> {
     (0..link.count).map(one).collect()
 }
 
-/// What of its addresses has to be as it is wanted, in order: subnet, fixed address, whether it is primary.
+/// What of its addresses has to be as desired, in order: subnet, fixed address, whether it is primary.
 fn shown(addresses: &[Value]) -> Vec<(String, &str, bool)> {
     let one = |item| {
         let is_static = text(item, "privateIPAllocationMethod").eq_ignore_ascii_case("Static");

@@ -12,7 +12,7 @@ pub const SHARED_PROBE: &str = "cluster-service-shared-health-probe";
 /// Path on which Nodes report whether they have a Pod of the Service.
 const HEALTHZ: &str = "/healthz";
 
-/// A rule as it is wanted.
+/// A desired rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WantedRule {
     pub name: String,
@@ -21,7 +21,7 @@ pub struct WantedRule {
     pub probe: Option<WantedProbe>,
 }
 
-/// A probe as it is wanted. Several rules may have the same.
+/// A desired probe. Several rules may have the same.
 #[derive(Debug, PartialEq, Eq)]
 pub struct WantedProbe {
     pub name: String,

@@ -20,7 +20,7 @@ const PRIORITIES: std::ops::RangeInclusive<u64> = 500..=4096;
 /// Protocol of rules for all protocols.
 const ANY: &str = "*";
 
-/// A rule as it is wanted.
+/// A desired rule.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Rule {
     name: String,
@@ -153,7 +153,7 @@ impl Rule {
     }
 }
 
-/// A list that may be told as one value.
+/// A list that may be given as one value.
 fn values<'a>(rule: &'a Value, list: &str, one: &str) -> Vec<&'a str> {
     let mut all: Vec<&str> = items(rule, list).iter().filter_map(Value::as_str).collect();
     all.extend(Some(text(rule, one)).filter(|one| !one.is_empty()));

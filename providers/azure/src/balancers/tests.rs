@@ -222,7 +222,7 @@ fn operation_of_another_service_is_looked_at_once_for_all() {
     host.now(NOW + 5);
     assert_eq!(delete(&mut second), ["GET 1"]);
     assert_eq!((delete(&mut third).len(), third.is_some()), (0, true));
-    // The call that began it reads it after the pause that the cloud asked for.
+    // The call that began it reads it after the pause that the cloud requested.
     let own = requests(&host, &mut first, |token| ensure(&host, &service(), "10.0.0.4", token));
     assert_eq!((own, first.is_some()), (vec!["GET 1".to_owned()], true));
 }

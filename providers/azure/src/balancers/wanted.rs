@@ -1,4 +1,4 @@
-//! What a Service wants, under upstream's names.
+//! What a Service requests, under upstream's names.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -21,7 +21,7 @@ pub const SERVICES: &str = "k8s-azure-service";
 /// Tag of a public address: whose cluster made it.
 pub const CLUSTER: &str = "k8s-azure-cluster-name";
 
-/// What a Service wants.
+/// What a Service requests.
 pub struct Wanted<'a> {
     pub service: &'a Service,
     pub asked: Asked<'a>,
@@ -34,7 +34,7 @@ pub struct Wanted<'a> {
     pub shared_probe: Option<(u16, String)>,
 }
 
-/// What it wants of one family.
+/// What it requests for one family.
 pub struct Front {
     pub v6: bool,
     /// Name of its frontend where it shares none.
@@ -161,7 +161,7 @@ pub fn has_v6(service: &Service) -> bool {
 }
 
 /// Whether packets are for the Nodes instead of the load balancer's address: with that annotation, and for all internal IPv6 addresses, of which Azure has no
-/// floating ones. Of a Service with both families it is asked for IPv6.
+/// floating ones. A Service with both families requests it for IPv6.
 pub fn is_for_nodes(asked: &Asked<'_>, v6: bool) -> bool {
     !asked.floating || (asked.internal && v6)
 }

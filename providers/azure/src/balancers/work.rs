@@ -1,7 +1,7 @@
 //! The changes: one at a time, each on condition that the resource is as it was read. Where a change takes time, the call ends with `pending`.
 //!
-//! Load balancers and the security group belong to all Services, and the cloud takes one change of each at a time. Which one goes on is kept in the state,
-//! so that calls for other Services wait for it instead of being refused, and one look at it serves all.
+//! Load balancers and the security group belong to all Services, and the cloud takes one change of each at a time. Which one is in flight is kept in the state,
+//! so that calls for other Services wait for it instead of being refused, and it is polled once for all.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ struct Token {
 #[derive(Serialize, Deserialize)]
 struct Running {
     link: String,
-    /// When it is looked at again, in seconds since 1970.
+    /// When it is polled again, in seconds since 1970.
     next: u64,
 }
 
@@ -82,7 +82,7 @@ impl Azure {
     /// Begins a call for these Nodes, a number of theirs: the operation that it continues, then that of another Service, have ended.
     ///
     /// # Errors
-    /// `pending` while one goes on; why the own one failed.
+    /// `pending` while one runs; why this call's own one failed.
     pub(super) fn begin(&self, token: Option<&str>, nodes: u64) -> Result<Turn, Failure> {
         let state = self.context.state();
         let lock = state.lock("balancers", PATIENCE);
@@ -146,7 +146,7 @@ impl Azure {
     /// Makes a change. `last` are the addresses that the call answers after it, where it is the last one.
     ///
     /// # Errors
-    /// `pending` while it goes on; `conflict` where the resource was changed since; what the cloud says.
+    /// `pending` while it runs; `conflict` where the resource was changed since; the cloud's error.
     pub(super) fn make(&self, change: Change, turn: &Turn, last: Option<Vec<String>>) -> Result<(), Failure> {
         let path = match &change {
             Change::Put { path, .. } | Change::Delete { path, .. } => path.clone(),

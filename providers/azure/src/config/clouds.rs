@@ -26,10 +26,10 @@ const US_GOVERNMENT: Endpoints = Endpoints {
 /// The metadata service of every machine.
 const METADATA: &str = "http://169.254.169.254";
 
-/// What may stand for a cloud, for people.
+/// The accepted names of clouds, for messages.
 pub(super) const NAMES: &str = "AzurePublicCloud, AzureChinaCloud, AzureUSGovernmentCloud and AzureStackCloud";
 
-/// Whether this is Azure Stack, whose endpoints only its operator knows.
+/// Whether this is Azure Stack, whose endpoints differ by operator.
 pub(super) fn is_stack(name: &str) -> bool {
     name.eq_ignore_ascii_case("AzureStackCloud")
 }
@@ -57,7 +57,7 @@ impl Config {
         url.trim_end_matches('/').into()
     }
 
-    /// For what tokens are good: the Resource Manager's own URL, also where a proxy or a test stands before it.
+    /// Audience of tokens: the Resource Manager's own URL, also where a proxy or a test stands before it.
     pub fn audience(&self) -> String {
         let known = self.endpoints().map_or("", |cloud| cloud.resource_manager);
         match given(&self.resource_manager_endpoint) {

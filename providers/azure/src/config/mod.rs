@@ -1,6 +1,6 @@
 //! The cloud config: `azure.json` (or the same in YAML) as upstream reads it.
 //!
-//! Every key of upstream is known here: honoured, read past, or refused with a sentence that says what to do instead. README.md has them as a table.
+//! Every key of upstream is handled: honoured, ignored, or refused with an error that names the alternative. README.md has them as a table.
 
 mod clouds;
 
@@ -33,7 +33,7 @@ pub struct Config {
     pub tenant_id: Option<String>,
     /// Application (client) id.
     pub aad_client_id: Option<String>,
-    /// The client secret in plain text; `msi` stands for a managed identity. The secret `client-secret` where it is left out.
+    /// The client secret in plain text; `msi` means a managed identity. The secret `client-secret` where it is left out.
     pub aad_client_secret: Option<String>,
     /// Thumbprint of the certificate whose key is the secret `client-certificate-key`: SHA-1 in hexadecimal, as the portal shows it.
     pub aad_client_cert_thumbprint: Option<String>,

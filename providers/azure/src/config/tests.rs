@@ -47,7 +47,7 @@ fn all_mistakes_are_reported_together() {
         "cloud": "AzureGermanCloud", "resourceGroup": "a/b", "location": "", "vmType": "vm", "loadBalancerSku": "basic", "tagsMap": {"a": 1},
         "resourceManagerEndpoint": "management", "aadClientCertPath": "/etc/cert.pfx", "networkResourceTenantID": "other", "routeTableNane": "x"
     }"#;
-    // Keys first: without types nothing else can be said.
+    // Keys first: without types nothing else can be checked.
     assert_eq!(problems(wrong), ["routeTableNane"]);
     let found = problems(&wrong.replace("routeTableNane", "routeTableName"));
     for key in [

@@ -51,7 +51,7 @@ impl Azure {
         Ok(machines)
     }
 
-    /// How those machines run that came without it: few are asked for one by one, many in one list of their subscription.
+    /// How those machines run that came without it: few are requested one by one, many in one list of their subscription.
     pub(super) fn views(&self, machines: &[&Machine]) -> Result<BTreeMap<String, View>, Failure> {
         let unknown: BTreeMap<String, &str> = machines
             .iter()
@@ -84,7 +84,7 @@ impl Azure {
         }
         for (folded, id) in unknown {
             if let std::collections::btree_map::Entry::Vacant(entry) = views.entry(folded)
-                // One that is gone by now is seen in the next look-up.
+                // One that is gone by now is found out by the next look-up.
                 && let Some(value) = self.arm.find(id, COMPUTE, &[WITH_VIEW])?
             {
                 entry.insert(Machine::read(&value)?.view);
@@ -94,7 +94,7 @@ impl Azure {
     }
 }
 
-/// The name of a scale set whose machines are not in the list of the group. Sets that say nothing are older than flexible ones.
+/// The name of a scale set whose machines are not in the list of the group. Sets without the field are older than flexible ones.
 fn uniform(set: &Value) -> Option<String> {
     let mode = set.pointer("/properties/orchestrationMode").and_then(Value::as_str);
     let flexible = mode.is_some_and(|mode| mode.eq_ignore_ascii_case("Flexible"));

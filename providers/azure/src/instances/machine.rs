@@ -1,4 +1,4 @@
-//! A virtual machine as the cloud tells it, and as the contract wants it.
+//! A virtual machine as the cloud returns it, and in the contract's terms.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::prelude::*;
@@ -29,7 +29,7 @@ pub struct Machine {
 /// How a machine runs.
 #[derive(Debug, Clone, Default)]
 pub struct View {
-    /// Whether the cloud told it at all.
+    /// Whether the cloud reported it at all.
     pub known: bool,
     /// `running`, `deallocated` and so on.
     power: String,
@@ -177,7 +177,7 @@ impl View {
         }
     }
 
-    /// As upstream sees it: while the machine is being changed it counts as running.
+    /// As upstream: while the machine is being changed it counts as running.
     fn stopped(&self) -> bool {
         self.settled && matches!(self.power.as_str(), "stopped" | "deallocated" | "deallocating")
     }

@@ -23,7 +23,7 @@ use crate::{Azure, PROVIDER_ID_PREFIX};
 pub use machine::Machine;
 use place::Place;
 
-/// Up to so many of one place are asked for one by one: a list is one call for machines, and one for how they run, but may be long.
+/// Up to so many of one place are requested one by one: a list is one call for machines, and one for how they run, but may be long.
 const FEW: usize = 3;
 
 /// With how a machine runs, and its fault domain.
@@ -60,7 +60,7 @@ impl Machines for Azure {
         }
         for (place, ids) in places {
             if let Err(failure) = self.in_place(&place, &ids, answers) {
-                // A cloud that is away is away for all. One place that is wrong or not ours is only that of its own machines.
+                // A cloud that is unavailable fails all. A scope that is wrong or foreign only fails its own machines.
                 if matches!(failure.kind, FailureKind::Unavailable | FailureKind::RateLimited) {
                     return Err(failure);
                 }
@@ -105,7 +105,7 @@ impl Machines for Azure {
 }
 
 impl Azure {
-    /// Machines of one place: what a list does not have is asked for by its id, since only that is a denial.
+    /// Machines of one place: what a list does not have is requested by its id, since only that is a denial.
     fn in_place(&self, place: &Place, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
         let by_id: BTreeMap<String, Id<'_>> = ids.iter().map(|id| (ids::folded(id.as_str()), *id)).collect();
         if ids.len() > FEW {
@@ -117,7 +117,7 @@ impl Azure {
                         }
                     }
                 }
-                // The whole scale set or group is gone: each machine is asked for.
+                // The whole scale set or group is gone: each machine is requested.
                 Err(failure) if failure.is_not_found() => {}
                 Err(failure) => return Err(failure),
             }

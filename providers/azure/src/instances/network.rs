@@ -11,7 +11,7 @@ use super::machine::Machine;
 use crate::Azure;
 use crate::arm::{NETWORK, SCALE_SET_NETWORK, ids};
 
-/// Up to so many interfaces or public addresses of one collection are asked for one by one.
+/// Up to so many interfaces or public addresses of one collection are requested one by one.
 const FEW: usize = 2;
 
 /// What was found, by ids in small letters.

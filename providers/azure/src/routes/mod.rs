@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   list:   the table -> table.rs (ours? whose?)
-//!   apply:  operations of earlier calls -> the table -> all changes in one PUT, only if nobody changed the table since -> `pending`
+//!   apply:  operations of earlier calls -> the table -> all changes in one PUT, only if the table is unchanged since -> `pending`
 //! ```
 
 mod table;
@@ -105,7 +105,7 @@ impl Azure {
         Ok(format!("{group}/providers/Microsoft.Network/routeTables/{name}"))
     }
 
-    /// Looks at the operations of earlier calls: one that runs. Changes whose operation failed have that as their result.
+    /// Polls the operations of earlier calls: one that runs. Changes whose operation failed have that as their result.
     fn running(&self, changes: &mut [Change<'_>]) -> Result<Option<Operation>, Failure> {
         let mut outcomes: BTreeMap<String, Result<Begun, Failure>> = BTreeMap::new();
         let mut running = None;

@@ -1,4 +1,4 @@
-//! A route table as the cloud tells it. It is written back as a whole, so what is not known here stays as it is.
+//! A route table as the cloud returns it. It is written back as a whole, so fields that are not known here are kept.
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
@@ -82,7 +82,7 @@ impl Table {
     /// Puts a route in; false where it is there.
     ///
     /// # Errors
-    /// `failed-precondition` where the Node has no address of the family, `already-exists` where somebody leads the range elsewhere.
+    /// `failed-precondition` where the Node has no address of the family, `already-exists` where a foreign route leads the range elsewhere.
     pub fn add(&mut self, wanted: &NewRoute, dual_stack: bool) -> Result<bool, Failure> {
         let is_v6 = wanted.destination.contains(':');
         let internal = wanted

@@ -1,7 +1,7 @@
 //! Disks come into being and go: found by their name, else created once.
 //!
 //! ```text
-//!   operation of the token -> the disk of the name -> there is one: is it as it is wanted? is it ready? did its creation fail?
+//!   operation of the token -> the disk of the name -> there is one: is it as desired? is it ready? did its creation fail?
 //!                                                  -> none: PUT, in the best zone that has room    -> an operation: pending until it is done
 //! ```
 //!
@@ -178,7 +178,7 @@ impl Azure {
     }
 }
 
-/// Whether a look at an operation failed, or it runs: what came of it is not known.
+/// Whether polling an operation failed, or it runs: its result is not known.
 fn is_of_the_look(failure: &Failure) -> bool {
     failure.is_shared()
         || matches!(

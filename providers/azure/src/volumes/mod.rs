@@ -3,8 +3,8 @@
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
-//! | `disk` | a disk: its ids, what the cloud says of it, how it is looked up |
-//! | `class` | what a class wants of a disk: parameters, types, tags; pure |
+//! | `disk` | a disk: its ids, its description by the cloud, how it is looked up |
+//! | `class` | what a class requests of a disk: parameters, types, tags; pure |
 //! | `create` | found by name, else created once, in a zone that has room; deleted |
 //! | `moves` | attached and detached, many in a call, with one write for each machine |
 //! | `progress` | operations, from call to call |

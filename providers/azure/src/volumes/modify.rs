@@ -12,7 +12,7 @@ use crate::volumes::disk::Disk;
 use crate::volumes::disk::find::no_disk;
 use crate::volumes::progress::Progress;
 
-/// What Azure says of a change that this disk cannot have as it stands, such as while it is attached.
+/// The failure of a change that this disk cannot have in its current state, such as while it is attached.
 fn as_it_stands(failure: Failure) -> Failure {
     let codes = ["OperationNotAllowed", "PropertyChangeNotAllowed"];
     match failure.code.as_deref() {
@@ -44,7 +44,7 @@ fn growth(disk: &Disk, size: SizeRange) -> Result<Option<u64>, Failure> {
     Ok(Some(gib))
 }
 
-/// What is to be changed of a disk so that it is as a class wants; none where it is so.
+/// What is to be changed of a disk so that it is as a class requests; none where it is so.
 ///
 /// # Errors
 /// `invalid` with a parameter that is unknown, or that the disk cannot have.

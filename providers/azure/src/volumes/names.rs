@@ -1,7 +1,7 @@
 //! Which Node is which machine: upstream's driver attaches disks to the names of Nodes, and Azure to ids of machines.
 //!
-//! The cluster's Nodes say it with their provider ids. What they do not say (a Node that is gone, or no cluster at all) the list of the resource group's
-//! machines does.
+//! The provider ids of the cluster's Nodes come first. What they lack (a Node that is gone, or no cluster at all) is taken from the list of the resource group's
+//! machines.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::{Azure, PROVIDER_ID_PREFIX};
 pub(crate) struct NodeNames(BTreeMap<String, String>);
 
 impl NodeNames {
-    /// The name of the Node of a machine; that of the machine itself where nothing says another.
+    /// The name of the Node of a machine; that of the machine itself where there is no other.
     pub(crate) fn of(&self, machine: &str) -> String {
         let known = self.0.get(&folded(machine)).cloned();
         known.unwrap_or_else(|| name(machine).to_ascii_lowercase())
@@ -38,7 +38,7 @@ impl Azure {
     /// Names of the Nodes that these disks are attached to.
     ///
     /// # Errors
-    /// What the cloud says to a list of its machines, where that is needed.
+    /// The cloud's error of a list of its machines, where that is needed.
     pub(crate) fn node_names<'d>(&self, disks: impl Iterator<Item = &'d Disk>) -> Result<NodeNames, Failure> {
         let machines: Vec<&String> = disks.flat_map(|disk| &disk.machines).collect();
         if machines.is_empty() {
@@ -62,7 +62,7 @@ impl Azure {
     /// Ids of the machines of the Nodes with these names. One without a machine has none.
     ///
     /// # Errors
-    /// What the cloud says to a list of its machines, where that is needed.
+    /// The cloud's error of a list of its machines, where that is needed.
     pub(crate) fn machine_ids<'n>(
         &self,
         nodes: impl Iterator<Item = &'n str>,

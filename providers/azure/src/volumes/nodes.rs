@@ -1,4 +1,4 @@
-//! Machines as the plugin on them has to know them: name, zone, and how many disks they take.
+//! Machines as the node plugin needs them: name, zone, and how many disks they take.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -55,7 +55,7 @@ impl Azure {
     /// The sizes of machines of the region.
     ///
     /// # Errors
-    /// What the cloud says, but for a denial.
+    /// The cloud's error, but for a denial.
     pub(crate) fn machine_sizes(&self) -> Result<Sizes, Failure> {
         self.context.state().get_or_make(SIZES, GOOD, PATIENCE, || {
             let path = format!(

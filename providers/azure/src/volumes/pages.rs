@@ -16,7 +16,7 @@ impl Azure {
     /// A page of the resources of this kind: what `keep` makes of each of them, and where the next page begins.
     ///
     /// # Errors
-    /// `aborted` for an `after` that leads nowhere; what the cloud says.
+    /// `aborted` for an `after` that leads nowhere; the cloud's error.
     pub(super) fn page_of<T>(
         &self,
         kind: &str,

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::Azure;
 use crate::arm::{Begun, DISKS, Operation};
 
-/// How long to wait before what the cloud works on is looked at again, where it gives no advice.
+/// How long to wait before the cloud's operation is polled again, where it gives no advice.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
 /// The longest reason in a token, in bytes.
@@ -35,7 +35,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// What a token says; nothing for a foreign one.
+    /// The content of a token; empty for a foreign one.
     pub(crate) fn read(token: Option<&str>) -> Self {
         let read = token.and_then(|token| serde_json::from_str::<Self>(token).ok());
         let is_own = |read: &Self| read.operation.is_empty() || is_operation(&read.operation);
@@ -69,7 +69,7 @@ impl Progress {
     }
 }
 
-/// Whether it is where an operation is looked at: a path of Azure's with the query that it was given with.
+/// Whether it is where an operation is polled: a path of Azure's with the query that it was given with.
 fn is_operation(link: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:/?&=%+~,$".contains(&byte);
     link.starts_with("/subscriptions/")
@@ -78,7 +78,7 @@ fn is_operation(link: &str) -> bool {
         && link.bytes().all(plain)
 }
 
-/// The failure as what its words say, where its code says little.
+/// The failure by its message, where its code is too general.
 pub(crate) fn by_words(failure: Failure) -> Failure {
     let is_vague = failure.code.as_deref() == Some("OperationNotAllowed") && failure.kind != FailureKind::RateLimited;
     if is_vague && NO_ROOM.iter().any(|words| failure.message.contains(words)) {
@@ -108,7 +108,7 @@ impl Azure {
     /// Changes a disk or a snapshot. Success when it is done already.
     ///
     /// # Errors
-    /// `pending` while its operation runs; what the cloud says.
+    /// `pending` while its operation runs; the cloud's error.
     pub(crate) fn change_disk(
         &self,
         method: &'static str,

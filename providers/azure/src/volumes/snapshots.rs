@@ -82,7 +82,7 @@ impl DiskSnapshot {
     }
 }
 
-/// A snapshot that is wanted. Pure.
+/// A desired snapshot. Pure.
 struct Wanted {
     group: Option<String>,
     body: Value,
@@ -140,10 +140,10 @@ impl Wanted {
 }
 
 impl Azure {
-    /// The snapshot of this id; none where the cloud says so, and where it cannot have given the id out.
+    /// The snapshot of this id; none where the cloud reports it as not found, and where it cannot have given the id out.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(super) fn snapshot(&self, id: &str) -> Result<Option<DiskSnapshot>, Failure> {
         if !is_id(id, SNAPSHOT) {
             return Ok(None);
@@ -176,7 +176,7 @@ impl VolumeSnapshots for Azure {
         let snapshot = match self.snapshot(&path)? {
             Some(snapshot) => snapshot,
             None => {
-                // Nothing to see yet: the operation says whether there will be.
+                // Nothing to see yet: the operation shows whether there will be.
                 passed.clone()?;
                 disk.ok_or_else(|| no_disk(&new.volume))?;
                 self.change_disk("PUT", &path, Some(&wanted.body), (&Progress::default(), &doing))?;

@@ -1,4 +1,4 @@
-//! For tests: a small Azure with disks, machines and snapshots, whose operations end when a test says so.
+//! For tests: a small Azure with disks, machines and snapshots, whose operations end when a test ends them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub const ZONE: &str = "westeurope-1";
 #[derive(Default)]
 pub struct SmallState {
     pub resources: BTreeMap<String, Value>,
-    /// Whether operations go on, with what they are to do.
+    /// Whether operations keep running, with what they are to do.
     pub is_slow: bool,
     waiting: Vec<SentRequest>,
     /// The error with which operations end: code and message.

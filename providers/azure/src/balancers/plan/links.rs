@@ -27,7 +27,7 @@ impl Task<'_> {
         private_link::leave(&self.all(&self.links)?, &lost, &self.cluster)
     }
 
-    /// The next change towards the private link service that the Service wants at its IPv4 frontend: of the subnet first.
+    /// The next change towards the private link service that the Service requests at its IPv4 frontend: of the subnet first.
     pub(super) fn link_change(
         &self,
         wanted: &Wanted<'_>,

@@ -1,4 +1,4 @@
-//! What a StorageClass wants of a disk, and how it is asked for. Pure.
+//! What a StorageClass requests of a disk, and how it is requested. Pure.
 //!
 //! Parameters are upstream's (`pkg/azureutils/azure_disk_utils.go`, `ParseDiskParameters`), in whatever case.
 
@@ -62,11 +62,11 @@ const ELSEWHERE: [&str; 5] = [
 /// How parameters begin that are settings of the device, for upstream's plugin.
 const DEVICE_SETTING: &str = "device-setting/";
 
-/// Operations and throughput that upstream gives to Ultra Disks of a class that says nothing (`getDefaultDiskIOPSReadWrite`, `getDefaultDiskMBPSReadWrite`).
+/// Operations and throughput that upstream gives to Ultra Disks of a class without the parameters (`getDefaultDiskIOPSReadWrite`, `getDefaultDiskMBPSReadWrite`).
 const ULTRA_IOPS: (u64, u64) = (500, 160_000);
 const ULTRA_MBPS: (u64, u64) = (100, 4_000);
 
-/// What a class wants.
+/// What a class requests.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Class {
     /// The type.
@@ -205,7 +205,7 @@ impl Class {
         Ok(())
     }
 
-    /// Who may export the disk's content; nobody by default, as upstream's. Azure Stack has none of it.
+    /// Network access policy for exports of the disk; `DenyAll` by default, as upstream's. Azure Stack has none.
     fn add_access(&mut self, given: &Parameters, config: &Config) -> Result<(), Failure> {
         let policy = given.word("networkaccesspolicy", &["AllowAll", "DenyAll", "AllowPrivate"])?;
         let public = given.word("publicnetworkaccess", &["Enabled", "Disabled"])?;

@@ -10,10 +10,10 @@ pub(crate) const CREATED_BY: &str = "k8s-azure-created-by";
 /// Upstream's driver, and so this one.
 pub(crate) const OURS: &str = "kubernetes-azure-dd";
 
-/// The cache that the class wants. Upstream's driver reads it in the PersistentVolume, which an attachment does not come with here.
+/// The cache that the class requests. Upstream's driver reads it in the PersistentVolume, which an attachment does not come with here.
 pub(crate) const CACHING: &str = "cloudwit-caching-mode";
 
-/// Whether the class wants the accelerator for writes, as upstream keeps it.
+/// Whether the class requests the accelerator for writes, as upstream keeps it.
 pub(crate) const WRITE_ACCELERATOR: &str = "writeacceleratorenabled";
 
 /// Most tags of a resource, and the longest key and value of one (Microsoft, "Use tags to organize your Azure resources", limitations).
@@ -24,7 +24,7 @@ const LONGEST_VALUE: usize = 256;
 /// What no key can have, there.
 const NOT_IN_KEYS: &str = "<>%&?\\/";
 
-/// Upstream's words in values, and for which tag of the contract they stand.
+/// Upstream's words in values, and the contract's tag for each.
 const TEMPLATES: [(&str, &str); 3] = [
     ("${pvc.metadata.name}", "kubernetes.io/created-for/pvc/name"),
     ("${pvc.metadata.namespace}", "kubernetes.io/created-for/pvc/namespace"),
@@ -45,7 +45,7 @@ pub(crate) fn of_objects(about: &[Pair]) -> BTreeMap<String, String> {
     tags
 }
 
-/// `key=value,key=value` of a class, with what upstream's words stand for, beside those of the objects.
+/// `key=value,key=value` of a class, with upstream's words replaced, beside those of the objects.
 ///
 /// # Errors
 /// `invalid` with the tag that cannot be one.

@@ -1,4 +1,4 @@
-//! A volume that is wanted, by Azure's rules. Pure.
+//! A desired volume, by Azure's rules. Pure.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
@@ -13,7 +13,7 @@ use crate::volumes::{GIB, ZONE_KEY};
 /// The key of a zone in classes that were written for other drivers.
 const USUAL_ZONE_KEY: &str = "topology.kubernetes.io/zone";
 
-/// What is wanted.
+/// The desired volume.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     /// Its class.

@@ -7,7 +7,7 @@ use super::ids::{self, DISK, is_id};
 use crate::Azure;
 use crate::arm::DISKS;
 
-/// Up to so many disks of one resource group are asked for one by one.
+/// Up to so many disks of one resource group are requested one by one.
 const FEW: usize = 3;
 
 /// The failure for a disk that does not exist.
@@ -15,15 +15,15 @@ pub(crate) fn no_disk(id: &str) -> Failure {
     Failure::not_found(format!("there is no disk {id}"))
 }
 
-/// Disks by the ids that they were asked for by.
+/// Disks by the requested ids.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(Vec<(String, Result<Option<Disk>, Failure>)>);
 
 impl Disks {
-    /// The disk of an id; none where the cloud says so, and where it cannot have given the id out.
+    /// The disk of an id; none where the cloud reports it as not found, and where it cannot have given the id out.
     ///
     /// # Errors
-    /// What the cloud said to it.
+    /// The error of its look-up.
     pub(crate) fn get(&self, id: &str) -> Result<Option<&Disk>, Failure> {
         match self.0.iter().find(|(asked, _)| asked == id) {
             None => Ok(None),
@@ -71,7 +71,7 @@ impl Azure {
                         continue;
                     }
                     Err(failure) if failure.is_shared() => return Err(failure),
-                    // What the list does not have is asked for by its id, since only that is a denial.
+                    // What the list does not have is requested by its id, since only that is a denial.
                     _ => {}
                 }
             }
@@ -86,10 +86,10 @@ impl Azure {
         Ok(disks)
     }
 
-    /// The disk of this id; none where the cloud says so, and where it cannot have given the id out.
+    /// The disk of this id; none where the cloud reports it as not found, and where it cannot have given the id out.
     ///
     /// # Errors
-    /// What it says.
+    /// Its error.
     pub(crate) fn disk(&self, id: &str) -> Result<Option<Disk>, Failure> {
         if !is_id(id, DISK) {
             return Ok(None);

@@ -15,7 +15,7 @@ use crate::volumes::names::NodeNames;
 use crate::volumes::{GIB, ZONE_KEY};
 use ids::{DISK, is_id};
 
-/// Zones of a region that disks with copies in several zones are said to be in, as upstream (`CreateVolume`): no region has more.
+/// Zones of a region that disks with copies in several zones are reported in, as upstream (`CreateVolume`): no region has more.
 const ZONES: [&str; 4] = ["1", "2", "3", "4"];
 
 /// Disks of this size or larger have no cache, in GiB (Microsoft, "Azure premium storage: design for high performance").
@@ -149,7 +149,7 @@ impl Disk {
         zone.unwrap_or_default()
     }
 
-    /// The cache of the machine for it: what its class says, unless Azure has none for such disks.
+    /// The cache of the machine for it: that of its class, unless Azure has none for such disks.
     pub(crate) fn caching(&self) -> &str {
         let never =
             self.gib >= UNCACHED || self.max_shares > 1 || Sku::of(&self.sku).is_some_and(|sku| sku.has_own_speed);
@@ -167,7 +167,7 @@ impl Disk {
             .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
-    /// In the contract's words, under the id that it was asked for by.
+    /// In the contract's terms, under the requested id.
     pub(crate) fn volume(&self, id: &str, names: &NodeNames) -> Volume {
         let zones: Vec<String> = match self.is_in_many_zones() {
             // Machines in no zone take them too.
@@ -202,7 +202,7 @@ pub(crate) fn zone_number(zone: &str) -> Option<&str> {
         .filter(|number| !number.is_empty())
 }
 
-/// The last name of an id, for people.
+/// The last name of an id, for messages.
 pub(crate) fn name(id: &str) -> &str {
     arm_ids::name(id)
 }

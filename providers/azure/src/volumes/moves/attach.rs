@@ -56,7 +56,7 @@ fn step(disk: &Disk, machine: &DiskMachine) -> Result<Step, Failure> {
         };
         return Err(Failure::invalid(format!("{id} is in {zone}, and {to} in {there}")));
     }
-    // Where the machine does not have it yet, or any more, its own operation goes on.
+    // Where the machine does not have it yet, or any more, its own operation still runs.
     let mut others = disk.machines.iter().filter(|one| !one.eq_ignore_ascii_case(to));
     match others.next() {
         Some(other) if u64::try_from(1 + others.count()).unwrap_or(u64::MAX) >= disk.max_shares => {
@@ -69,7 +69,7 @@ fn step(disk: &Disk, machine: &DiskMachine) -> Result<Step, Failure> {
 
 fn attached(lun: u64) -> Attached {
     Attached {
-        // Upstream's plugin on the machine looks for it.
+        // Read by upstream's node plugin.
         context: vec![Pair::new("LUN", lun.to_string())],
         // The links of Azure's udev rules for data disks. The number alone is no hint: the disk that the machine starts from may have the same one, at another
         // controller.
@@ -150,7 +150,7 @@ impl Azure {
             let key = format!("{ALONE}{}", folded(&machine.id));
             self.context.state().get::<bool>(&key).is_some()
         };
-        // Without the sizes the cloud itself says when a machine is full.
+        // Without the sizes the cloud itself refuses once a machine is full.
         let sizes = if to_do > 0 {
             self.machine_sizes().unwrap_or_default()
         } else {

@@ -82,7 +82,7 @@ impl Azure {
     /// The machine of a Node that neither the cluster nor the list of machines has, where the disk is attached to it.
     ///
     /// # Errors
-    /// `pending` where the disk is attached to a machine that is gone; what the cloud says.
+    /// `pending` where the disk is attached to a machine that is gone; the cloud's error.
     fn holder(&self, disks: &Disks, unwanted: &Detachment) -> Result<Option<String>, Failure> {
         let Some(disk) = disks.get(&unwanted.volume)? else {
             return Ok(None);

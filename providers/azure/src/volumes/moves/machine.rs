@@ -105,7 +105,7 @@ impl DiskMachine {
         Some(number)
     }
 
-    /// Takes disks out. Azure Stack does not know the mark of those that leave: there they are left out.
+    /// Takes disks out. Azure Stack has no mark for those that leave: there they are left out.
     pub(crate) fn remove(&mut self, ids: &[&str], is_stack: bool) {
         let ids: Vec<String> = ids.iter().map(|id| folded(id)).collect();
         let leaves = |disk: &Value| ids.contains(&folded(text(disk, "/managedDisk/id")));
@@ -118,7 +118,7 @@ impl DiskMachine {
         }
     }
 
-    /// What is written: Azure leaves what is not said as it is.
+    /// What is written: Azure keeps fields that are left out.
     pub(crate) fn body(&self) -> Value {
         json!({ "location": self.location, "properties": { "storageProfile": { "dataDisks": self.disks } } })
     }

@@ -4,8 +4,8 @@
 //!   operations of tokens, each once -> the disks, few requests for all -> each machine once -> one PUT for each machine    -> pending until its operation is done
 //! ```
 //!
-//! A machine's data disks are one list, which is written back as a whole, and only if nobody changed the machine since it was read (`If-Match`). What is to be done
-//! about a disk is decided from what its machine and the disk itself say, so a lost token loses nothing.
+//! A machine's data disks are one list, which is written back as a whole, and only if the machine is unchanged since it was read (`If-Match`). What is to be done
+//! about a disk is decided from its machine's and its own description, so a lost token loses nothing.
 
 mod attach;
 mod detach;
@@ -47,7 +47,7 @@ fn add_to<T>(machines: &mut Vec<(String, Vec<T>)>, id: &str, one: T) {
 }
 
 impl Azure {
-    /// How the operations of these tokens stand, in their order. What several continue is looked at once.
+    /// How the operations of these tokens stand, in their order. One that several continue is polled once.
     fn operations<'t>(
         &self,
         tokens: impl Iterator<Item = (Option<&'t str>, String)>,
@@ -69,7 +69,7 @@ impl Azure {
         tokens.map(&mut one).collect()
     }
 
-    /// The machine of this id; none where the cloud says so.
+    /// The machine of this id; none where the cloud reports it as not found.
     fn disk_machine(&self, id: &str) -> Result<Option<DiskMachine>, Failure> {
         Ok(self.arm.find(id, COMPUTE, &[])?.as_ref().map(DiskMachine::read))
     }
@@ -77,7 +77,7 @@ impl Azure {
     /// Writes the disks of a machine.
     ///
     /// # Errors
-    /// `pending` while its operation runs, and where the machine was changed since it was read; what the cloud says.
+    /// `pending` while its operation runs, and where the machine was changed since it was read; the cloud's error.
     fn write_disks(&self, machine: &DiskMachine, doing: &str) -> Result<(), Failure> {
         if machine.etag.is_empty() {
             return Err(Failure::other(format!("the cloud told no ETag of {}", machine.id)));

@@ -86,7 +86,7 @@ fn machines_are_found_by_names_of_nodes() {
     let uniform =
         "/subscriptions/s/resourceGroups/RG/providers/Microsoft.Compute/virtualMachineScaleSets/set/virtualMachines/7";
     cloud.machine(uniform, "set000007");
-    // The cluster says which machine it is.
+    // The cluster's Node has the machine's id.
     let node = ClusterNode {
         ref_: NodeRef::named("set000007").with_provider_id(format!("azure://{uniform}")),
         labels: Vec::new(),
