@@ -9,10 +9,10 @@ use crate::Gce;
 use crate::config::given;
 use crate::place::Place;
 
-/// Where Kubernetes Engine is, unless `container-api-endpoint` says otherwise.
+/// Where Kubernetes Engine is, unless `container-api-endpoint` is set.
 const API: &str = "https://container.googleapis.com";
 
-/// Fields that are asked for.
+/// Fields that are requested.
 const FIELDS: &str = "clusters(name,location,endpoint),missingZones";
 
 #[derive(Debug, Default, Deserialize)]

@@ -1,6 +1,6 @@
 //! The cloud config: the `[global]` section of upstream's `gce.conf`, in git-config syntax or as JSON with the same names.
 //!
-//! Every key of upstream is known here: honoured, read past, or refused with a sentence that says what to do instead. README.md has them as a table.
+//! Every key of upstream is handled: honoured, ignored, or refused with an error that names the alternative. README.md has them as a table.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use serde::de::IgnoredAny;
 
 use crate::{auth, links};
 
-/// Where Compute Engine is, unless `api-endpoint` says otherwise.
+/// Where Compute Engine is, unless `api-endpoint` is set.
 const API: &str = "https://compute.googleapis.com/compute/v1";
 
 /// The whole file.
@@ -94,7 +94,7 @@ impl Global {
         given(&self.stack_type).is_some_and(|stack| stack.eq_ignore_ascii_case("ipv6"))
     }
 
-    /// Whether something has to be asked of the metadata server besides tokens.
+    /// Whether something is needed from the metadata server besides tokens.
     pub(crate) fn needs_place(&self) -> bool {
         let missing = |value: &Option<String>| given(value).is_none();
         missing(&self.project_id) || missing(&self.local_zone) || missing(&self.network_name)

@@ -7,7 +7,7 @@
 //!   auth/                     access tokens: a service account's key, the metadata server, another token source
 //!      |
 //!   api/                      one call: endpoint, token, JSON, pages, failures
-//!   operation.rs, work.rs     changes take time: the call ends with `pending`, and the next one goes on
+//!   operation.rs, work.rs     changes take time: the call ends with `pending`, and the next one continues
 //!      |
 //!   instances/   routes/   balancers/   volumes/   clusters.rs   ssh_keys.rs
 //!
@@ -70,7 +70,7 @@ impl Provider for Gce {
         let description = Description::new("gce", env!("CARGO_PKG_VERSION"))
             .prefix(PROVIDER_ID_PREFIX)
             .service_finalizers(&UPSTREAM_FINALIZERS);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let api = HttpWish::for_url(
             &config.global.api(),

@@ -1,4 +1,4 @@
-//! Operations: what Compute Engine answers to every change, and where it tells how it ended.
+//! Operations: what Compute Engine answers to every change, and where its result is.
 
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde::Deserialize;
 use crate::api::{Api, errors};
 use crate::links;
 
-/// An operation as the cloud tells it.
+/// An operation as the cloud returns it.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Operation {
@@ -32,7 +32,7 @@ struct Error {
 }
 
 impl Operation {
-    /// Where it is asked for: none when it is done.
+    /// Where it is polled: none when it is done.
     ///
     /// # Errors
     /// Why it failed.
@@ -50,10 +50,10 @@ impl Operation {
         }
     }
 
-    /// As it stands now. One that the cloud has forgotten ended long ago.
+    /// Its status now. One that is not found ended long ago.
     ///
     /// # Errors
-    /// Why it failed; what the cloud says.
+    /// Why it failed; the cloud's error.
     pub fn look(api: &Api, path: &str) -> Result<Option<String>, Failure> {
         match api.find(path)? {
             None => Ok(None),

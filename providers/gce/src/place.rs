@@ -1,4 +1,4 @@
-//! Where the cluster is: project, zone, region, network. What is not configured the metadata server knows.
+//! Where the cluster is: project, zone, region, network. What is not configured is read from the metadata server.
 
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ impl Place {
     /// By configuration and metadata server.
     ///
     /// # Errors
-    /// What the metadata server says.
+    /// The metadata server's error.
     pub fn of(global: &Global, context: Context) -> Result<Self, Failure> {
         if !global.needs_place() {
             return find(global, &|_| Err(Failure::other("nothing is missing")));
@@ -71,7 +71,7 @@ impl Place {
     }
 }
 
-/// `ask` gives what the metadata server says under a path.
+/// `ask` returns the metadata server's value under a path.
 fn find(global: &Global, ask: &dyn Fn(&str) -> Result<String, Failure>) -> Result<Place, Failure> {
     let or_ask = |value: &Option<String>, path: &str| match given(value) {
         Some(value) => Ok(value.to_owned()),

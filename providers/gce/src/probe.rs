@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::Gce;
 use crate::place::Place;
 
-/// The region is asked for by name: its answer shows that project, zone and credentials are right.
+/// The region is requested by name: its answer shows that project, zone and credentials are right.
 pub(crate) fn probe(gce: &Gce) -> Result<(), Failure> {
     let place = Place::of(&gce.config.global, gce.context)?;
     let region = format!("/projects/{}/regions/{}", place.project, place.region);

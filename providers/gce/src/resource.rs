@@ -1,15 +1,15 @@
-//! Resources as JSON: whether what the cloud shows is what is wanted.
+//! Resources as JSON: whether the observed state is the desired one.
 //!
-//! The cloud adds fields of its own, writes links as whole URLs and leaves out what is empty, so only what is wanted is compared.
+//! The cloud adds fields of its own, writes links as whole URLs and leaves out what is empty, so only desired fields are compared.
 
 use cloudwit_guest_sdk::serde_json::{Map, Value};
 
 use crate::links;
 
-/// Cannot be changed, or says nothing to machines.
+/// Cannot be changed, or has no effect.
 const NOT_COMPARED: [&str; 4] = ["name", "description", "network", "region"];
 
-/// Whether every wanted field of a resource is there as it is wanted.
+/// Whether every desired field of a resource is there with its value.
 pub fn is_right(wanted: &Value, seen: &Value) -> bool {
     let fields = wanted.as_object().into_iter().flatten();
     fields
@@ -57,7 +57,7 @@ pub fn texts<'a>(resource: &'a Value, field: &str) -> impl Iterator<Item = &'a s
     items.into_iter().flatten().filter_map(Value::as_str)
 }
 
-/// What is seen, with the wanted fields: for updates of the whole, in which what is left out would be lost.
+/// What is observed, with the desired fields: for updates of the whole, in which what is left out would be lost.
 pub fn merged(seen: &Value, wanted: &Value) -> Value {
     let mut all: Map<String, Value> = seen.as_object().cloned().unwrap_or_default();
     let fields = wanted.as_object().into_iter().flatten();

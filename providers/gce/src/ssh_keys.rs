@@ -25,7 +25,7 @@ const MOST_BYTES: usize = 256 << 10;
 /// Comments that guests read as the end of a key's time.
 const WITH_EXPIRY: &str = "google-ssh";
 
-/// Until the operation is looked at.
+/// Until the operation is polled.
 const LOOK: std::time::Duration = std::time::Duration::from_secs(2);
 
 /// Metadata of a project.

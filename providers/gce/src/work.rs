@@ -1,7 +1,7 @@
 //! Changes of one load balancer, over as many calls as the cloud's operations need.
 //!
-//! Changes that do not need each other are sent together; then the call ends with `pending`, and its token has the operations. The next call asks for
-//! them, and plans anew from what the cloud shows.
+//! Changes that do not need each other are sent together; then the call ends with `pending`, and its token has the operations. The next call polls
+//! them, and plans again from what the cloud shows.
 //!
 //! What was read is in the state for the call that has the token, so nothing is read again but what was changed since.
 //!
@@ -58,7 +58,7 @@ pub struct Work<'a> {
     begun: Vec<String>,
 }
 
-/// Most operations that are remembered: each is some hundred bytes of a token.
+/// Most operations that are cached: each is some hundred bytes of a token.
 const OPERATIONS: usize = 24;
 
 /// Operations are not waited for longer by a call without their token.
@@ -68,7 +68,7 @@ const REMEMBERED: Keep = Keep::at_most(Duration::from_secs(600));
 const SEEN: Duration = Duration::from_secs(120);
 
 impl<'a> Work<'a> {
-    /// Goes on where the call with this token ended, once its operations are done.
+    /// Continues where the call with this token ended, once its operations are done.
     ///
     /// # Errors
     /// `pending` while they are not; why one failed.
@@ -94,7 +94,7 @@ impl<'a> Work<'a> {
         for operation in &former.operations {
             match Operation::look(api, operation) {
                 Ok(running) => work.running.extend(running),
-                // Another writer was faster: the state is read again below.
+                // Another writer came first: the state is read again below.
                 Err(failure) if matches!(failure.kind, FailureKind::NotFound | FailureKind::AlreadyExists) => {
                     seen = None
                 }
@@ -143,7 +143,7 @@ impl<'a> Work<'a> {
     /// What is at this path, as this call or the one before it has read it.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn find(&mut self, path: &str) -> Result<Option<Value>, Failure> {
         if let Some(found) = self.seen.found.get(path) {
             return Ok(found.clone());
@@ -166,10 +166,10 @@ impl<'a> Work<'a> {
         self.seen.internal = internal;
     }
 
-    /// Whether there may be something at this path. Parts of a load balancer whose rule was seen are not looked for before they are deleted.
+    /// Whether there may be something at this path. Parts of a load balancer whose rule was read are not looked up before they are deleted.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn may_have(&mut self, path: &str) -> Result<bool, Failure> {
         if self.seen.internal.is_some() && !self.seen.found.contains_key(path) {
             return Ok(true);
@@ -177,7 +177,7 @@ impl<'a> Work<'a> {
         Ok(self.find(path)?.is_some())
     }
 
-    /// Makes a change, unless it was made already: POST to what exists, DELETE of what does not. Tells whether it was made.
+    /// Makes a change, unless it was made already: POST to what exists, DELETE of what does not. Returns whether it was made.
     ///
     /// # Errors
     /// As [`Steps::make`].

@@ -64,7 +64,7 @@ struct OAuth {
 /// The failure of an answer that is no success.
 pub fn failure(answer: &Response) -> Failure {
     let Ok(Body { error }) = answer.json() else {
-        // A proxy's page: its 404 says nothing about what was asked for.
+        // A proxy's page: its 404 is no evidence about the requested resource.
         let own = answer.clone().success();
         let failure = own
             .err()
@@ -104,7 +104,7 @@ pub fn success_of_token(answer: Response) -> Result<Response, Failure> {
     }
 }
 
-/// Whether this is Compute Engine's word that exactly this machine does not exist. A missing project or zone is a mistake, not an absence.
+/// Whether this is Compute Engine's denial of exactly this machine. A missing project or zone is a mistake, not an absence.
 pub fn denies_instance(failure: &Failure, name: &str) -> bool {
     denies(failure, "instances", name)
 }

@@ -17,7 +17,7 @@ use crate::operation::Operation;
 /// Most items that Compute Engine puts into a page.
 const PAGE: u16 = 500;
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-gce/", env!("CARGO_PKG_VERSION"));
 
 /// The way to Compute Engine.
@@ -33,7 +33,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(global: &Global, context: Context) -> Self {
         let base = global.api();
         Self {
@@ -54,7 +54,7 @@ impl Api {
     /// What is at this path.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Failure> {
         self.send("GET", path, query, None)?.json()
     }
@@ -62,7 +62,7 @@ impl Api {
     /// What another service of Google Cloud has at this URL.
     ///
     /// # Errors
-    /// What it says.
+    /// Its error.
     pub fn get_of_platform(&self, url: &str, query: &[(&str, &str)]) -> Result<Response, Failure> {
         let answer = auth::with_platform_token(&self.global, self.context, |token| {
             let mut request = self.http.get(url);
@@ -80,10 +80,10 @@ impl Api {
         }
     }
 
-    /// What is at this path; none when the cloud itself says that there is nothing.
+    /// What is at this path; none when the cloud itself reports it as not found.
     ///
     /// # Errors
-    /// What else the cloud says.
+    /// Any other error of the cloud.
     pub fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
         let (collection, name) = path.rsplit_once('/').unwrap_or((path, ""));
         let changed = self.changed.borrow().iter().any(|changed| changed.starts_with(path));
@@ -97,10 +97,10 @@ impl Api {
         }
     }
 
-    /// Lists a collection, so that what is asked for in it later is known already, for this call.
+    /// Lists a collection, so that later look-ups in it need no request, for this call.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn remember(&self, collection: &str) -> Result<(), Failure> {
         let mut all = BTreeMap::new();
         self.pages(&format!("/{collection}"), &[], |page: Page| {
@@ -118,7 +118,7 @@ impl Api {
     /// All pages of a list.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn pages<T: DeserializeOwned + Paged>(
         &self,
         path: &str,
@@ -137,10 +137,10 @@ impl Api {
         })
     }
 
-    /// All pages of a list that is asked for by POST.
+    /// All pages of a list that is requested by POST.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn ask_pages(
         &self,
         path: &str,
@@ -159,7 +159,7 @@ impl Api {
     /// Changes something: what begins is an operation, which may have ended already.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn change(&self, method: &'static str, path: &str, body: Option<&Value>) -> Result<Operation, Failure> {
         // What is made has its name in the body.
         let name = body

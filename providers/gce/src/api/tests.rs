@@ -7,7 +7,7 @@ fn failure(status: u16, reason: &str, headers: &[(&str, &str)]) -> Failure {
     let host = FakeHost::new();
     host.config(r#"{"global": {"token-url": "nil", "api-endpoint": "https://gce.test/v1", "project-id": "p", "local-zone": "us-central1-a", "network-name": "n"}}"#);
     let body = json!({ "error": { "code": status, "message": "words", "errors": [{ "reason": reason }] } });
-    // A question that fails on the cloud's side is asked once more.
+    // A read that fails on the cloud's side is sent once more.
     for _ in 0..if status >= 500 { 2 } else { 1 } {
         host.expect("GET", "https://gce.test/v1/x")
             .answers_with(status, headers, &body.to_string());

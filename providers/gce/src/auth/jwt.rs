@@ -1,4 +1,4 @@
-//! The assertion by which a service account's key asks for a token: a JSON Web Token, signed RS256 by the host.
+//! The assertion that requests a token with a service account's key: a JSON Web Token, signed RS256 by the host.
 
 pub(super) use cloudwit_guest_sdk::jwt::signed;
 use serde_json::json;

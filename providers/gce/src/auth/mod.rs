@@ -1,4 +1,4 @@
-//! Who we are: OAuth access tokens, kept in the host's memory until shortly before they end.
+//! Authentication: OAuth access tokens, kept in the host's memory until shortly before they end.
 //!
 //! ```text
 //!   token-url = nil       no token at all
@@ -24,7 +24,7 @@ use crate::metadata;
 /// What the tokens are good for. Enough for all that is done here.
 const SCOPE: &str = "https://www.googleapis.com/auth/compute";
 
-/// What tokens for other services than Compute Engine are good for; they know no smaller one.
+/// What tokens for other services than Compute Engine are good for; there is no smaller one for them.
 const PLATFORM_SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// Where keys give tokens, and for whom their assertions are.
@@ -78,7 +78,7 @@ pub fn secrets(global: &Global) -> Option<SecretWish> {
     matches!(Source::of(global), Source::Key { .. }).then(|| SecretWish::new(SECRET, &[SecretUse::Sign], reason))
 }
 
-/// What is missing to become somebody.
+/// Reports what is missing to authenticate.
 pub fn validate(global: &Global, problems: &mut Problems) {
     match Source::of(global) {
         Source::Other { url, .. } if !is_url(url) => {
@@ -115,7 +115,7 @@ fn token_uri(global: &Global) -> &str {
 /// Makes a request with a token, and once again with a new one when it is refused.
 ///
 /// # Errors
-/// What `attempt` says; why there is no token.
+/// The error of `attempt`; why there is no token.
 pub fn with_token(
     global: &Global,
     context: Context,

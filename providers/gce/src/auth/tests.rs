@@ -13,7 +13,7 @@ fn host(config: &Value) -> FakeHost {
     host.config(json!({ "global": config }).to_string())
         .secret("private-key", "pem")
         .now(1_700_000_000);
-    // What `describe` asks for is granted when the provider is made.
+    // The grant requests of `describe` are granted when the provider is made.
     let _: crate::Gce = host.provider();
     host
 }

@@ -46,7 +46,7 @@ pub const TABLE: Table = Table::new(
     ],
 );
 
-/// What the annotations of a Service ask for.
+/// What the annotations of a Service request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     pub internal: bool,
@@ -60,7 +60,7 @@ pub struct Asked<'a> {
 /// Reads them.
 ///
 /// # Errors
-/// `invalid` with all mistakes; `implemented-elsewhere` where another controller is asked.
+/// `invalid` with all mistakes; `implemented-elsewhere` where another controller is named.
 pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
     let mut read = TABLE.read(service);
     if read.text("cloud.google.com/l4-rbs") == Some("enabled") {
@@ -91,7 +91,7 @@ pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
     read.finish().map(|()| asked)
 }
 
-/// Tells about annotations that have no effect.
+/// Warns about annotations that have no effect.
 pub fn warn(service: &Service, context: &Context) {
     TABLE.warn_unknown(service, context);
     let kind = TABLE.read(service).text("load-balancer-type").unwrap_or_default();

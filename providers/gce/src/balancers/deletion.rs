@@ -1,4 +1,4 @@
-//! Deletes a load balancer of either kind, and what nobody else uses of what several share.
+//! Deletes a load balancer of either kind, and those shared resources that are not used elsewhere.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::wanted::Wanted;
 use super::{Task, annotations, names};
 use crate::work::Work;
 
-/// How long other deletions leave what several share to the one that has deleted their check, unless it is made anew.
+/// How long other deletions leave what several share to the one that has deleted their check, unless it is recreated.
 const TAKEN: Keep = Keep::at_most(Duration::from_secs(60));
 
 /// How long they wait for its request.
 const LOCKED: Duration = Duration::from_secs(10);
 
 impl Task<'_> {
-    /// Deletes what nothing needs any more. Tells whether there was something.
+    /// Deletes what nothing needs any more. Returns whether there was something.
     pub(super) fn delete_all(&self, work: &mut Work<'_>) -> Result<bool, Failure> {
         // Where there was a rule, its kind is known.
         let kinds = match work.internal() {
@@ -53,7 +53,7 @@ impl Task<'_> {
         }
     }
 
-    /// Deletes what may be there. Tells whether it was.
+    /// Deletes what may be there. Returns whether it was.
     fn remove_unseen(work: &mut Work<'_>, path: &str) -> Result<bool, Failure> {
         Ok(work.may_have(path)? && work.change("DELETE", path, None)?)
     }
@@ -100,7 +100,7 @@ impl Task<'_> {
         Ok(work.is_running())
     }
 
-    /// Of a Service that asks to share one.
+    /// Of a Service that requests to share one.
     fn shared_backend(&self) -> Option<String> {
         let asked = annotations::read(self.service)
             .ok()
@@ -109,11 +109,11 @@ impl Task<'_> {
         Some(self.place.regional("backendServices", &self.backend_name(&wanted)))
     }
 
-    /// In a shared VPC rules may be the network administrators' business.
+    /// In a shared VPC the network administrators may own the rules.
     pub(super) fn remove_firewall(&self, work: &mut Work<'_>, name: &str) -> Result<bool, Failure> {
         let path = self.place.of_network("firewalls", name);
         let result = match self.is_shared_vpc() {
-            // Of one that is not there the administrators need not hear.
+            // One that is not there is not reported to the administrators.
             true => self.remove(work, &path),
             false => Self::remove_unseen(work, &path),
         };

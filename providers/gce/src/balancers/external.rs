@@ -1,6 +1,6 @@
 //! External load balancers: a forwarding rule to a target pool.
 //!
-//! The address comes with the rule. Neither can be edited, so a change deletes the rule and makes it anew. Meanwhile its address is held by a static one under
+//! The address comes with the rule. Neither can be edited, so a change deletes the rule and recreates it. Meanwhile its address is held by a static one under
 //! the load balancer's name, which is released when the rule has it: static addresses are few (7 in a region by default).
 
 use cloudwit_guest_sdk::prelude::*;
@@ -129,7 +129,7 @@ impl Task<'_> {
                     let text = format!("the address {ip} has the network tier {is}, and the Service asks for {tier}");
                     return Err(Failure::invalid(text));
                 }
-                // It came with the rule, and nobody reserved it: below it is held.
+                // It came with the rule and is not reserved: below it is reserved.
                 None if known == Some(ip) => {}
                 None => {
                     let region = &self.place.region;

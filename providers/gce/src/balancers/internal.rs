@@ -117,7 +117,7 @@ impl Task<'_> {
             body["description"] = names::description(self.service, None).into();
         }
         let path = self.place.regional("backendServices", &self.backend_name(wanted));
-        // The answer's fingerprint goes along, so that no change of somebody else is lost.
+        // The answer's fingerprint goes along, so that no concurrent change is lost.
         self.put(work, &path, &body, "PUT")
     }
 
@@ -146,7 +146,7 @@ impl Task<'_> {
         body
     }
 
-    /// A subnetwork that nobody named is not a reason to make the rule anew.
+    /// A subnetwork that is not configured is not a reason to recreate the rule.
     fn compared(&self, wanted: &Wanted<'_>, body: &Value) -> Value {
         let mut compared = body.clone();
         let named = wanted.asked.subnetwork.is_some() || given(&self.gce.config.global.subnetwork_name).is_some();

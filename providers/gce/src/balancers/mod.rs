@@ -1,15 +1,15 @@
 //! Load balancers: what upstream's controller makes, under its names.
 //!
 //! ```text
-//!   annotations.rs -> wanted.rs       what the Service wants
+//!   annotations.rs -> wanted.rs       what the Service requests
 //!   external.rs                       health check -> target pool -> forwarding rule -> firewall rules
 //!   internal.rs, groups.rs            health check, instance groups -> backend service -> forwarding rule -> firewall rules
 //!   parts.rs, tags.rs                 what both have
 //!   deletion.rs                       the other way round
 //! ```
 //!
-//! Each looks at the cloud, makes the changes that need no others before them, and is asked again when their operations are done (`work.rs`). The
-//! address comes with the forwarding rule, and firewall rules name it. A rule that is made anew keeps its address, so there they come before it. When deleted,
+//! Each reads the cloud, makes the changes that need no others before them, and runs again when their operations are done (`work.rs`). The
+//! address comes with the forwarding rule, and firewall rules name it. A rule that is recreated keeps its address, so there they come before it. When deleted,
 //! the rule goes first.
 
 pub mod annotations;
@@ -35,7 +35,7 @@ use crate::resource::text;
 use crate::work::Work;
 use wanted::Wanted;
 
-/// How soon what goes on is looked at again.
+/// Poll interval of running operations.
 const SOON: Duration = Duration::from_secs(1);
 
 impl LoadBalancers for Gce {

@@ -10,7 +10,7 @@ use crate::place::Place;
 /// Letters of a cluster's id, and of a hash in a name.
 const ID: usize = 16;
 
-/// Where kube-proxy tells whether a Node takes traffic.
+/// Where kube-proxy reports whether a Node takes traffic.
 pub const NODE_CHECK: (u16, &str) = (10256, "/healthz");
 
 /// Firewall rule of a load balancer's ports.
@@ -50,7 +50,7 @@ pub fn group(cluster_id: &str) -> String {
     format!("k8s-ig--{cluster_id}")
 }
 
-/// Backend service that all internal load balancers of a protocol share who ask for that.
+/// Backend service that all internal load balancers of a protocol share on request.
 pub fn shared_backend(cluster_id: &str, protocol: &str, affinity: bool, keys: Keys) -> String {
     let affinity = hash(keys, Hash::Sha1, if affinity { "ClientIP" } else { "None" });
     format!(
@@ -65,7 +65,7 @@ fn hash(keys: Keys, hash: Hash, text: &str) -> String {
     hex
 }
 
-/// The description of a resource, by which upstream knows whose it is.
+/// The description of a resource, by which upstream finds its owner.
 pub fn description(service: &Service, ip: Option<&str>) -> String {
     let name = format!("{}/{}", service.namespace, service.name);
     match ip {

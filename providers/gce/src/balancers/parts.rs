@@ -35,7 +35,7 @@ pub(super) const KINDS: [Kind; 2] = [
     },
 ];
 
-/// Seconds between probes, seconds until one fails, good and bad ones in a row. Larger values that somebody has set are kept.
+/// Seconds between probes, seconds until one fails, good and bad ones in a row. Larger values that were set by hand are kept.
 const NUMBERS: [(&str, u64); 4] = [
     ("checkIntervalSec", 8),
     ("timeoutSec", 1),
@@ -44,7 +44,7 @@ const NUMBERS: [(&str, u64); 4] = [
 ];
 
 impl Task<'_> {
-    /// Makes a resource, or changes it by PATCH or PUT where it is not as wanted. Tells whether something was done.
+    /// Makes a resource, or changes it by PATCH or PUT where it is not as desired. Returns whether something was done.
     pub(super) fn put(
         &self,
         work: &mut Work<'_>,
@@ -73,7 +73,7 @@ impl Task<'_> {
         Ok(true)
     }
 
-    /// Deletes a resource. Tells whether there was one.
+    /// Deletes a resource. Returns whether there was one.
     pub(super) fn remove(&self, work: &mut Work<'_>, path: &str) -> Result<bool, Failure> {
         let there = work.find(path)?.is_some();
         if there {
@@ -96,7 +96,7 @@ impl Task<'_> {
         self.firewall_rule(work, wanted, rule(wanted.ranges()), Some(each))
     }
 
-    /// Lets probes in; to every address, whatever a rule of upstream's for one Service said.
+    /// Lets probes in; to every address, whatever a rule of upstream's for one Service allowed.
     pub(super) fn check_firewall(
         &self,
         work: &mut Work<'_>,
@@ -154,7 +154,7 @@ impl Task<'_> {
         self.place.network_project != self.place.project
     }
 
-    /// In a shared VPC rules are often the network administrators' business: they are told the command, and the rest goes on.
+    /// In a shared VPC the network administrators often own the rules: they get the command in an Event, and the rest proceeds.
     fn ask_administrator(&self, rule: &Value) {
         let list = |field: &str| crate::resource::texts(rule, field).collect::<Vec<_>>().join(",");
         let allowed = &rule["allowed"][0];
@@ -206,7 +206,7 @@ impl Task<'_> {
         self.put_known(work, &resource, known.as_ref(), &body, "PUT")
     }
 
-    /// Deletes checks of the Service's own that it does not need, of this kind or the other. Tells whether there was one.
+    /// Deletes checks of the Service's own that it does not need, of this kind or the other. Returns whether there was one.
     pub(super) fn remove_checks(&self, work: &mut Work<'_>, wanted: &Wanted<'_>, kind: &str) -> Result<bool, Failure> {
         let mut gone = false;
         for one in &KINDS {
@@ -217,7 +217,7 @@ impl Task<'_> {
         Ok(gone)
     }
 
-    /// Deletes the Service's own check with its firewall rule, which is looked for where there is a check, so it goes first.
+    /// Deletes the Service's own check with its firewall rule, which is looked up where there is a check, so it is deleted first.
     pub(super) fn remove_check(&self, work: &mut Work<'_>, kind: &Kind) -> Result<bool, Failure> {
         let check = self.place.global(kind.check, &self.name);
         if work.find(&check)?.is_none() {

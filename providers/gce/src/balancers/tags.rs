@@ -11,7 +11,7 @@ use super::Task;
 use super::wanted::Member;
 use crate::instances::Machine;
 
-/// How long the tags of the same machines are remembered: somebody may change them.
+/// How long the tags of the same machines are cached: they may change.
 const KEPT: Duration = Duration::from_secs(300);
 
 /// How long a call waits for another one that lists the same machines.

@@ -56,7 +56,7 @@ fn answer(world: &mut BTreeMap<String, Value>, request: &SentRequest) -> FakeAns
             Some(found) => FakeAnswer::json(200, found),
             None => refusal(404, "notFound"),
         },
-        // It goes on until the operation is done.
+        // It lasts until the operation is done.
         "DELETE" if path.contains("/addresses/") && world.contains_key(SLOW) && !world.contains_key(OPERATIONS) => {
             FakeAnswer::json(200, &world[SLOW])
         }
@@ -214,7 +214,7 @@ fn a_change_waits_while_its_address_is_being_released() {
         [""; 0],
         "the rule is not deleted: it alone has the address"
     );
-    // Released: the address is held anew before the rule goes.
+    // Released: the address is reserved again before the rule is deleted.
     world.borrow_mut().remove(SLOW);
     world
         .borrow_mut()

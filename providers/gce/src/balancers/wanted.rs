@@ -1,4 +1,4 @@
-//! What a Service wants, in the words of Compute Engine.
+//! What a Service requests, in the words of Compute Engine.
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
@@ -12,7 +12,7 @@ use crate::instances::{self, instance_name};
 /// Where a load balancer's probes come from.
 pub const PROBES: [&str; 4] = ["130.211.0.0/22", "35.191.0.0/16", "209.85.152.0/22", "209.85.204.0/22"];
 
-/// What a Service wants.
+/// What a Service requests.
 pub struct Wanted<'a> {
     pub service: &'a Service,
     pub asked: Asked<'a>,
@@ -22,7 +22,7 @@ pub struct Wanted<'a> {
     pub protocol: &'static str,
     /// In order.
     pub ports: Vec<u16>,
-    /// The address that the Service asks for.
+    /// The address that the Service requests.
     pub ip: Option<&'a str>,
     pub sources: Vec<String>,
     /// Machines of the targets.

@@ -32,7 +32,7 @@ impl Gce {
                 answers.found(key, Placed { machine, project });
             }
             Err(failure) if errors::denies_instance(&failure, name) => answers.denied(id),
-            // Wrong for all of them: each would only be refused anew.
+            // Wrong for all of them: each would only be refused again.
             Err(failure) if failure.kind == FailureKind::RateLimited => return Err(failure),
             Err(failure) => answers.failed(key, failure),
         }

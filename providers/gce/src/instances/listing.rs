@@ -64,7 +64,7 @@ impl Page {
 }
 
 impl Gce {
-    /// The machines of these names in the project. The inner failure tells that some zone did not answer, so that what was not found may exist.
+    /// The machines of these names in the project. The inner failure means that some zone did not answer, so that what was not found may exist.
     pub(crate) fn listed(
         &self,
         project: &str,

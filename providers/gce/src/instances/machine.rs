@@ -1,4 +1,4 @@
-//! A machine as Compute Engine tells it, and what a Node gets of it.
+//! A machine as Compute Engine returns it, and what a Node gets of it.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::names::label_value;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::{PROVIDER_ID_PREFIX, links};
 
-/// Fields that are asked for. A page of 500 machines is then a third as long.
+/// Fields that are requested. A page of 500 machines is then a third as long.
 pub(super) const FIELDS: &str = "name,zone,status,machineType,tags/items,\
      networkInterfaces(networkIP,ipv6Address,accessConfigs/natIP,ipv6AccessConfigs/externalIpv6)";
 
@@ -79,7 +79,7 @@ impl Machine {
             all.extend(ip_address(AddressKind::InternalIp, &interface.network_ip));
             let external = interface.access_configs.iter();
             all.extend(external.filter_map(|config| ip_address(AddressKind::ExternalIp, &config.nat_ip)));
-            // An external IPv6 address is one of the machine itself: upstream tells it as internal too.
+            // An external IPv6 address is one of the machine itself: upstream reports it as internal too.
             let external = interface
                 .ipv6_access_configs
                 .iter()

@@ -22,7 +22,7 @@ use crate::place::Place;
 pub(crate) use by_id::parts;
 pub use machine::Machine;
 
-/// Up to so many are asked for by id one by one: a list is one call, but a long one.
+/// Up to so many are requested by id one by one: a list is one call, but a long one.
 const FEW: usize = 2;
 
 /// Names in the filter of one list: with 63 characters each the URL stays under the 8 KiB that servers take.
@@ -73,7 +73,7 @@ impl Machines for Gce {
             if ids.len() > FEW
                 && let Err(failure) = self.by_listing(project, &ids, answers)
             {
-                // A cloud that is away is away for all. One project that is wrong or not ours is only that of its own machines.
+                // A cloud that is unavailable fails all. A project that is wrong or foreign only fails its own machines.
                 if matches!(failure.kind, FailureKind::Unavailable | FailureKind::RateLimited) {
                     return Err(failure);
                 }

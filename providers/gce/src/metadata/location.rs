@@ -1,4 +1,4 @@
-//! The machine that asks: who it is by the metadata server, as `instances` finds it.
+//! The calling machine: its identity by the metadata server, as `instances` finds it.
 
 use cloudwit_guest_sdk::names::label_value;
 use cloudwit_guest_sdk::prelude::*;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use crate::config::{Config, Global};
 use crate::{Gce, PROVIDER_ID_PREFIX, links, metadata};
 
-/// An interface, as `network-interfaces/?recursive=true` tells it. An empty text for what it does not have.
+/// An interface, as `network-interfaces/?recursive=true` returns it. An empty text for what it does not have.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Interface {
@@ -67,7 +67,7 @@ mod tests {
 
     fn machine(granted: bool) -> FakeHost {
         let host = FakeHost::new();
-        // Tokens by a key, which a machine does not have: none is asked for.
+        // Tokens by a key, which a machine does not have: none is requested.
         host.config(r#"{"global": {"project-id": "other", "local-zone": "us-central1-a", "network-name": "n", "client-email": "a@p.test"}}"#);
         host.grants("http://metadata.google.internal", &["GET"]);
         host.serve(move |request| {

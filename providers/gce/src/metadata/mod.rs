@@ -14,7 +14,7 @@ const METADATA: &str = "http://metadata.google.internal";
 /// It is near: a machine without one does not answer at all.
 const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(5);
 
-/// The wish to reach it, where something is needed of it.
+/// The grant request for it, where something is needed of it.
 pub fn wish(global: &Global) -> Option<HttpWish> {
     if !global.needs_place() && !auth::needs_metadata(global) {
         return None;
@@ -26,7 +26,7 @@ fn url(global: &Global) -> &str {
     given(&global.metadata_endpoint).unwrap_or(METADATA)
 }
 
-/// What it says under this path of `/computeMetadata/v1`.
+/// The value under this path of `/computeMetadata/v1`.
 ///
 /// # Errors
 /// `unavailable` when there is none.

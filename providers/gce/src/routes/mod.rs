@@ -21,10 +21,10 @@ const PRIORITY: u32 = 1000;
 /// Of the cluster's name so much is in names of routes.
 const PREFIX: usize = 26;
 
-/// How soon an operation is looked at again.
+/// Poll interval of an operation.
 const SOON: std::time::Duration = std::time::Duration::from_secs(1);
 
-/// A route as Compute Engine tells it.
+/// A route as Compute Engine returns it.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 struct Seen {
@@ -105,7 +105,7 @@ impl Paged for SeenPage {
 }
 
 impl Gce {
-    /// Begins a change, or looks after the operation that it has become. A failure of kind `done` means that there was nothing to do.
+    /// Begins a change, or polls the operation that it has become. A failure of kind `done` means that there was nothing to do.
     fn finish(
         &self,
         token: Option<String>,
@@ -172,7 +172,7 @@ fn prefix(cluster: &str) -> &str {
     }
 }
 
-/// A route of a machine that is no Node's is told without a Node, and so deleted.
+/// A route of a machine that is no Node's is reported without a Node, and so deleted.
 fn shown(route: Seen, nodes: &[ClusterNode]) -> Route {
     let hop = links::tail(&route.next_hop_instance);
     let is_hop = |node: &&ClusterNode| {

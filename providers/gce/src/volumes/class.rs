@@ -1,4 +1,4 @@
-//! What a StorageClass wants of a disk, and what is written on one. Pure.
+//! What a StorageClass requests of a disk, and what is written on one. Pure.
 //!
 //! Parameters are upstream's (`pkg/common/parameters.go`), in whatever case.
 
@@ -31,7 +31,7 @@ const THROUGHPUT: &str = "provisioned-throughput-on-create";
 /// Longest key and value of a label (Google Cloud, "Organize resources using labels").
 const LONGEST_LABEL: usize = 63;
 
-/// What a class wants.
+/// What a class requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Class {
     /// Name of the disk type.

@@ -1,7 +1,7 @@
 //! Disks come into being and go: found by their name, else created once.
 //!
 //! ```text
-//!   name -> one aggregated list -> there is one where it may be: is it as it is wanted? is it ready?
+//!   name -> one aggregated list -> there is one where it may be: is it as desired? is it ready?
 //!                               -> none: insert, in the best place that has room    -> an operation: pending until it is done
 //! ```
 //!
@@ -23,7 +23,7 @@ use crate::volumes::disk::ids::{DiskId, Scope, is_new_name, snapshot_path};
 use crate::volumes::progress::Progress;
 use crate::volumes::{GIB, ZONE_KEY};
 
-/// A volume that is wanted, by Compute Engine's rules. Pure.
+/// A desired volume, by Compute Engine's rules. Pure.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     class: Class,
@@ -153,7 +153,7 @@ impl Gce {
                 progress.full.extend(progress.place());
                 full = Some(failure);
             }
-            // Another call was faster: what there is now is seen below.
+            // Another call came first: what there is now is read below.
             Err(failure) if failure.kind == FailureKind::AlreadyExists => {}
             Err(failure) => return Err(failure),
         }

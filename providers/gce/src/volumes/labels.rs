@@ -1,7 +1,7 @@
 //! Disks that PersistentVolumes name themselves (`gcePersistentDisk`): where they are, found by their names in one aggregated list.
 //!
 //! A name is unique in a zone, or in a region for a disk with replicas in several zones. As upstream (`k8s.io/kubernetes`
-//! `staging/src/k8s.io/legacy-cloud-providers/gce/gce_disks.go`, 1.30): the zone that the PersistentVolume says is believed, else the cluster's zones count.
+//! `staging/src/k8s.io/legacy-cloud-providers/gce/gce_disks.go`, 1.30): the PersistentVolume's own zone counts, else the cluster's zones.
 
 use std::collections::BTreeSet;
 
@@ -60,7 +60,7 @@ fn labels(disk: &Disk) -> Vec<Pair> {
     place_labels(&zones, disk.region())
 }
 
-/// Whether it is where the PersistentVolume says; one that says nothing means the cluster's zones.
+/// Whether it is in the PersistentVolume's zone; without one, in the cluster's zones.
 fn fits(disk: &Disk, volume: &InTreeVolume, ours: &dyn Fn(&Disk) -> bool) -> bool {
     match &volume.zone {
         Some(zone) => disk.zones() == zone.split(MANY_ZONES).map(str::trim).collect(),

@@ -2,8 +2,8 @@
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
-//! | `disk` | a disk: its ids, what Compute Engine says of it, how it is looked up |
-//! | `class` | what a class wants, and what is written on a disk; pure |
+//! | `disk` | a disk: its ids, its description by Compute Engine, how it is looked up |
+//! | `class` | what a class requests, and what is written on a disk; pure |
 //! | `create` | found by name, else created once, in a zone or in two |
 //! | `moves` | attached and detached, many in a call |
 //! | `progress` | operations, from call to call |

@@ -4,7 +4,7 @@
 //!   operations of tokens -> the disks, few requests for all -> each machine once -> attachDisk or detachDisk for each    -> pending until its operation is done
 //! ```
 //!
-//! What is to be done about one is decided from what its machine says, so a lost token loses nothing.
+//! What is to be done about one is decided from its machine's description, so a lost token loses nothing.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::volumes::disk::ids::{DiskId, machine_of};
 use crate::volumes::disk::{Disk, no_disk};
 use crate::volumes::progress::Progress;
 
-/// When what no time was left for is gone on with.
+/// When changes without time left are continued.
 const NEXT: Duration = Duration::from_millis(100);
 
-/// What is asked of a machine.
+/// The requested fields of a machine.
 const FIELDS: &str = "name,disks(source,deviceName,mode)";
 
 /// A machine with its disks.
@@ -45,7 +45,7 @@ struct OnMachine {
     mode: String,
 }
 
-/// Machines by id; none for one that Compute Engine says does not exist.
+/// Machines by id; none for one that Compute Engine reports as not found.
 type Machines = BTreeMap<String, Result<Option<WithDisks>, Failure>>;
 
 impl WithDisks {
@@ -69,7 +69,7 @@ fn check(id: &DiskId, disk: &Disk, machine: &str) -> Result<(), Failure> {
             zones.join(" and ")
         )));
     }
-    // Where its machine says nothing of it yet, the operation goes on.
+    // Where its machine does not list it yet, the operation still runs.
     if let Some(elsewhere) = disk.machines().find(|one| *one != machine) {
         return Err(Failure::failed_precondition(format!("{id} is attached to {elsewhere}")));
     }
@@ -83,7 +83,7 @@ fn check(id: &DiskId, disk: &Disk, machine: &str) -> Result<(), Failure> {
 fn attached(device: &str) -> Attached {
     Attached {
         context: Vec::new(),
-        // Upstream's plugin finds it by the volume's id alone; ours by what the device says of itself, or by the link that Google's udev rules make.
+        // Upstream's plugin finds it by the volume's id alone; ours by the device's own serial number, or by the link that Google's udev rules make.
         devices: vec![Device::Serial(device.into()), Device::ById(format!("google-{device}"))],
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Gce;
 use crate::operation::Operation;
 
-/// How long to wait before an operation is looked at again: most of them take some seconds.
+/// How long to wait before an operation is polled again: most of them take some seconds.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
 /// What goes from call to call.
@@ -23,7 +23,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// What a token says; nothing for one that is none of ours.
+    /// The content of a token; empty for a foreign one.
     pub(crate) fn read(token: Option<&str>) -> Self {
         let read = token.and_then(|token| serde_json::from_str::<Self>(token).ok());
         let is_ours = |read: &Self| read.operation.is_empty() || is_operation(&read.operation);
@@ -67,7 +67,7 @@ impl Gce {
     /// Makes a change of a disk. Success when it is done already.
     ///
     /// # Errors
-    /// `pending` while its operation runs, and where something else has to end before it; what Compute Engine says.
+    /// `pending` while its operation runs, and where something else has to end before it; Compute Engine's error.
     pub(crate) fn change_disk(
         &self,
         method: &'static str,

@@ -17,7 +17,7 @@ use crate::volumes::disk::{is_of_kubernetes, no_disk};
 use crate::volumes::pages::{MOST, stale};
 use crate::volumes::progress::Progress;
 
-/// What is asked of a snapshot.
+/// The requested fields of a snapshot.
 const FIELDS: &str = "name,status,diskSizeGb,sourceDisk,creationTimestamp,description";
 
 /// Parameter of a VolumeSnapshotClass: a region or multi-region, such as `eu`.
@@ -71,7 +71,7 @@ impl Paged for SnapshotItems {
 }
 
 impl Gce {
-    /// The snapshot of this id; none where Compute Engine says so.
+    /// The snapshot of this id; none where Compute Engine reports it as not found.
     fn snapshot(&self, id: &str) -> Result<Option<PdSnapshot>, Failure> {
         match self.api.get::<PdSnapshot>(&format!("/{id}"), &[("fields", FIELDS)]) {
             Ok(snapshot) => Ok(Some(snapshot).filter(|snapshot| snapshot.status != "DELETING")),
@@ -133,7 +133,7 @@ impl VolumeSnapshots for Gce {
         // A disk may be gone whose snapshot stays.
         let disk = disks.get(&new.volume)?.map(|(id, _)| id);
         let Some(snapshot) = self.snapshot(&path)? else {
-            // Nothing to see yet: the operation says whether there will be.
+            // Nothing to see yet: the operation shows whether there will be.
             self.passed(&Progress::read(token), &doing)?;
             self.begin_snapshot(new, disk.ok_or_else(|| no_disk(&new.volume))?, &name)?;
             return Err(Progress::default().pending(None, &doing));

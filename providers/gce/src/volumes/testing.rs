@@ -1,4 +1,4 @@
-//! For tests: a small Compute Engine with disks, machines and snapshots, whose operations end when a test says so.
+//! For tests: a small Compute Engine with disks, machines and snapshots, whose operations end when a test ends them.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ pub const ZONE: &str = "us-central1-a";
 #[derive(Default)]
 pub struct SmallState {
     pub resources: BTreeMap<String, Value>,
-    /// Whether operations go on, with what they are to do.
+    /// Whether operations keep running, with what they are to do.
     pub is_slow: bool,
     waiting: Vec<SentRequest>,
     /// The error with which operations end: code and message.

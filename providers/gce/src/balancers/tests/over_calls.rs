@@ -18,7 +18,7 @@ fn until_done<T>(mut call: impl FnMut(Option<&str>) -> Result<T, Failure>) -> T 
     panic!("it is never done")
 }
 
-/// From now on each change is an operation that is done when it is looked at.
+/// From now on each change is an operation that is done when it is polled.
 fn with_operations(world: &World) {
     world.borrow_mut().insert(SLOW.into(), json!({ "status": "DONE" }));
     world.borrow_mut().insert(OPERATIONS.into(), json!({}));

@@ -121,7 +121,7 @@ fn full_zone_is_left_for_the_next_one() {
         changes[changes.len() - 2..],
         ["b", "a"].map(|zone| format!("POST projects/p/zones/us-central1-{zone}/disks"))
     );
-    // A fresh attempt tries them anew.
+    // A fresh attempt tries them again.
     cloud.state.borrow_mut().error = None;
     let made = cloud.call().create_volume(&other, None).unwrap();
     assert_eq!(made.id, "projects/p/zones/us-central1-b/disks/pvc-2");

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::instances::parts;
 
-/// What CSI migration writes where a PersistentVolume of the in-tree plugin says nothing (`csi-translation-lib/plugins/gce_pd.go`).
+/// What CSI migration writes where a PersistentVolume of the in-tree plugin has none (`csi-translation-lib/plugins/gce_pd.go`).
 const UNSPECIFIED: &str = "UNSPECIFIED";
 
 /// The longest name of a resource (RFC 1035).
@@ -24,14 +24,14 @@ pub(crate) enum Scope {
 pub(crate) struct DiskId {
     /// Project.
     pub project: String,
-    /// Zone or region; none where the id does not say which.
+    /// Zone or region; none where the id has neither.
     pub scope: Option<Scope>,
     /// Name.
     pub name: String,
 }
 
 impl DiskId {
-    /// Reads one. `project` stands for one that the id does not say. None for what Compute Engine cannot have given out.
+    /// Reads one. `project` is used where the id has none. None for what Compute Engine cannot have given out.
     pub(crate) fn read(handle: &str, project: &str) -> Option<Self> {
         let parts: Vec<&str> = handle.split('/').collect();
         let ["projects", own, kind @ ("zones" | "regions"), place, "disks", name] = parts.as_slice() else {
@@ -59,7 +59,7 @@ impl DiskId {
         }
     }
 
-    /// The name of the disk's device at a machine, upstream's: the node plugin looks for `google-` and it.
+    /// The name of the disk's device at a machine, upstream's: the node plugin finds it with the prefix `google-`.
     pub(crate) fn device(&self) -> String {
         match &self.scope {
             Some(Scope::Region(_)) => format!("{}_regional", self.name),

@@ -15,10 +15,10 @@ use crate::place::Place;
 use crate::volumes::{GIB, ZONE_KEY};
 use ids::{DiskId, Scope};
 
-/// What is asked of a disk.
+/// The requested fields of a disk.
 pub(crate) const FIELDS: &str = "name,zone,region,replicaZones,sizeGb,status,users,sourceSnapshot,type,description";
 
-/// Up to so many disks are asked for one by one.
+/// Up to so many disks are requested one by one.
 const FEW: usize = 2;
 
 /// Names in the filter of one list, as of machines.
@@ -102,7 +102,7 @@ impl Disk {
         is_of_kubernetes(&self.description)
     }
 
-    /// In the contract's words, under the id that it was asked for by.
+    /// In the contract's terms, under the requested id.
     pub(crate) fn volume(&self, id: &str) -> Volume {
         let attachment = |machine: &str| Attachment {
             node_id: machine.into(),
@@ -133,15 +133,15 @@ pub(crate) fn no_disk(handle: &str) -> Failure {
     Failure::not_found(format!("there is no disk {handle}"))
 }
 
-/// Disks by the handles that they were asked for by.
+/// Disks by the requested handles.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(BTreeMap<String, Result<Option<(DiskId, Disk)>, Failure>>);
 
 impl Disks {
-    /// The disk that a handle means; none where Compute Engine says so, and where it cannot have given the handle out.
+    /// The disk that a handle means; none where Compute Engine reports it as not found, and where it cannot have given the handle out.
     ///
     /// # Errors
-    /// What Compute Engine said to it.
+    /// The error of its look-up.
     pub(crate) fn get(&self, handle: &str) -> Result<Option<&(DiskId, Disk)>, Failure> {
         match self.0.get(handle) {
             None => Ok(None),
@@ -177,7 +177,7 @@ impl Gce {
         }
         let one = |(handle, id): (&str, DiskId)| {
             let found = match id.scope {
-                // The list may be older than the disk, so its silence says nothing.
+                // The list may be older than the disk, so a disk missing there is no evidence.
                 Some(_) => match listed.iter().find(|(other, _)| *other == id) {
                     Some(found) => Ok(Some(found.clone())),
                     None => self.disk(&id).map(|disk| disk.map(|disk| (id, disk))),
@@ -189,10 +189,10 @@ impl Gce {
         Ok(Disks(wanted.into_iter().map(one).collect()))
     }
 
-    /// The disk of this id; none where Compute Engine says so.
+    /// The disk of this id; none where Compute Engine reports it as not found.
     ///
     /// # Errors
-    /// What it says.
+    /// Its error.
     pub(crate) fn disk(&self, id: &DiskId) -> Result<Option<Disk>, Failure> {
         match self.api.get(&format!("/{id}"), &[("fields", FIELDS)]) {
             Ok(disk) => Ok(Some(disk)),
@@ -202,7 +202,7 @@ impl Gce {
     }
 }
 
-/// The one disk of this name in the region, for an id that does not say where it is.
+/// The one disk of this name in the region, for an id without a zone or region.
 fn by_name(
     id: &DiskId,
     listed: &[(DiskId, Disk)],

@@ -77,7 +77,7 @@ fn labels_are_zone_region_and_all_replica_zones() {
             labels("us-central1-a__us-central1-b", "us-central1"),
         ),
         ("both", Some("us-central1-a"), Err(FailureKind::NotFound)),
-        // Of another zone than the cluster's: only where the PersistentVolume says so.
+        // Of another zone than the cluster's: only where the PersistentVolume has that zone.
         ("there", None, Err(FailureKind::NotFound)),
         ("there", Some("us-central1-b"), labels("us-central1-b", "us-central1")),
         ("far", Some("europe-west1-b"), labels("europe-west1-b", "europe-west1")),
