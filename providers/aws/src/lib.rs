@@ -3,17 +3,17 @@
 //! | module | what it does |
 //! | ---- | ------------ |
 //! | [`config`] | the cloud config |
-//! | [`auth`] | who we are, and the proof of it in each request |
+//! | [`auth`] | credentials, and the signature of each request |
 //! | [`api`] | what to reach, and one way to call every service |
 //! | [`tags`] | what belongs to the cluster |
 //! | [`instances`] | Nodes |
 //! | [`routes`] | routes |
-//! | [`location`], [`metadata_service`] | the instance that asks |
+//! | [`location`], [`metadata_service`] | the calling instance |
 //! | [`tagging`] | an operator's tags on instances |
 //! | `volumes` | disks: EBS |
 //! | [`balancers`], [`vpc`] | Services |
 //!
-//! README.md says what works, which keys there are, and which permissions they need.
+//! README.md has what works, the keys, and the permissions they need.
 
 use cloudwit_guest_sdk::config::Tree;
 use cloudwit_guest_sdk::prelude::*;
@@ -38,7 +38,7 @@ use api::endpoints::Endpoints;
 use config::Config;
 use tags::ClusterTag;
 
-/// How the provider ids begin that we write.
+/// Prefix of the provider ids that Cloudwit writes.
 pub const PROVIDER_ID_PREFIX: &str = "aws://";
 
 /// How one begins that is an instance's id and nothing else, which upstream takes too.
@@ -61,7 +61,7 @@ impl Provider for Aws {
             .prefix(PROVIDER_ID_PREFIX)
             .prefix(BARE_ID_PREFIX)
             .tagging_label(tagging::LABEL);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let secrets = config.credentials.secrets(&Endpoints::new(config));
         description.http(Endpoints::wishes(config)).secret(secrets).view(
@@ -89,7 +89,7 @@ impl Provider for Aws {
     }
 
     fn probe(&self) -> Result<(), Failure> {
-        // Needed for every Node anyway, answered in one page, and allowed to whoever may describe anything.
+        // Needed for every Node anyway, answered in one page, and allowed with any permission to describe.
         self.api
             .ec2("DescribeAvailabilityZones")
             .send()

@@ -1,4 +1,4 @@
-//! The instance that asks: who it is by its metadata service.
+//! The calling instance: its identity by its metadata service.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::ip_address;

@@ -1,4 +1,4 @@
-//! Tags that an operator wants on the instances of Nodes, as upstream's tagging controller has them (`pkg/controllers/tagging`).
+//! Tags that an operator requests on the instances of Nodes, as upstream's tagging controller has them (`pkg/controllers/tagging`).
 //!
 //! ```text
 //!   provider ids -> instance ids -> 50 in a call of CreateTags or DeleteTags -> those that AWS refuses set aside -> one result a Node

@@ -10,17 +10,17 @@ use crate::api::error::AwsError;
 use crate::api::reading::texts;
 use crate::tags::ec2_tags;
 
-/// How long the answer is believed. A cluster does not move to another VPC.
+/// How long the answer is cached. A cluster does not move to another VPC.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a call waits for another one that is asking.
+/// How long a call waits for another one with the same request.
 const WAIT: Duration = Duration::from_secs(20);
 
 impl Aws {
     /// The id of the cluster's VPC.
     ///
     /// # Errors
-    /// `invalid` when it is not configured and the cluster's instances are in none or in several; what AWS says.
+    /// `invalid` when it is not configured and the cluster's instances are in none or in several; the error of AWS.
     pub(crate) fn vpc_id(&self) -> Result<String, AwsError> {
         if !self.config.global.vpc.is_empty() {
             return Ok(self.config.global.vpc.clone());

@@ -1,14 +1,14 @@
-//! Things by id: as many as possible in one call, although one id that AWS does not know makes it refuse the whole call.
+//! Things by id: as many as possible in one call, although AWS refuses the whole call for one unknown id.
 //!
-//! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are asked for again. Should the
-//! refusal name none of ours, the ids are halved until it is clear which one is meant.
+//! AWS names such ids in its refusal. They are set aside, with that as the answer for them, and the others are requested again. If the
+//! refusal names none of the requested ids, they are halved until it is clear which one is meant.
 
 use crate::api::error::AwsError;
 
 /// Ids that a call was refused for, each with the refusal.
 pub(crate) type Refused<'i> = Vec<(&'i str, AwsError)>;
 
-/// Asks for all of these. `codes` are those by which AWS says that an id is wrong, or nobody's.
+/// Requests all of these. `codes` are the error codes of AWS for an id that is malformed or does not exist.
 ///
 /// # Errors
 /// What prevents every look-up.
@@ -46,7 +46,7 @@ pub(crate) fn ask_by_ids<'i>(
     }
 }
 
-/// Whether the id looks like all of AWS's: a prefix such as `i-`, and 8 or 17 hexadecimal digits.
+/// Whether the id has the form of all of AWS's: a prefix such as `i-`, and 8 or 17 hexadecimal digits.
 pub(crate) fn is_plain(prefix: &str, id: &str) -> bool {
     let digits = id.strip_prefix(prefix).unwrap_or_default();
     matches!(digits.len(), 8 | 17) && digits.bytes().all(|byte| byte.is_ascii_hexdigit())

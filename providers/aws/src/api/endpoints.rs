@@ -1,6 +1,6 @@
 //! Where each service of AWS is reached, and what signatures for it name.
 //!
-//! Follows from the region, but for what a `[ServiceOverride]` says.
+//! Follows from the region, unless a `[ServiceOverride]` replaces it.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
@@ -25,7 +25,7 @@ impl Service {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Ec2, Self::Elb, Self::ElbV2, Self::Sts];
 
-    /// The service's name in AWS's SDKs, as upstream's `ServiceOverride` has it; `STS` is ours, upstream cannot override it.
+    /// The service's name in AWS's SDKs, as upstream's `ServiceOverride` has it; `STS` is Cloudwit's own, upstream cannot override it.
     fn id(self) -> &'static str {
         match self {
             Self::Ec2 => "EC2",
@@ -152,7 +152,7 @@ impl Endpoints {
                 }
             }
             let service = over.service.trim().to_ascii_lowercase();
-            // Upstream has it, and nothing in either of us calls it.
+            // Upstream has it, and neither upstream nor Cloudwit calls it.
             let known = service == "kms" || Service::ALL.iter().any(|known| known.is_meant(&service));
             if !service.is_empty() && !known {
                 let advice = "is no service that is called; they are EC2, Elastic Load Balancing, Elastic Load Balancing v2 and STS";

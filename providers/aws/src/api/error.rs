@@ -118,7 +118,7 @@ pub struct Refusal {
 }
 
 impl AwsError {
-    /// The answer's XML, or why there is none. `action` is only for people.
+    /// The answer's XML, or why there is none. `action` is only for messages.
     ///
     /// # Errors
     /// For every answer that is no success, and for one that is cut.
@@ -188,7 +188,7 @@ impl AwsError {
         codes.contains(&self.code.as_str())
     }
 
-    /// Whether a wrong clock can be the reason. EC2 says `AuthFailure` to one that is far off.
+    /// Whether a wrong clock can be the reason. EC2 returns `AuthFailure` for one that is far off.
     pub(crate) fn may_be_skew(&self) -> bool {
         self.is(&[
             "RequestExpired",
@@ -199,7 +199,7 @@ impl AwsError {
         ])
     }
 
-    /// Whether temporary credentials that ended can be the reason. EC2 says `RequestExpired`.
+    /// Whether temporary credentials that ended can be the reason. EC2 returns `RequestExpired`.
     pub(crate) fn may_be_expiry(&self) -> bool {
         self.is(&[
             "ExpiredToken",

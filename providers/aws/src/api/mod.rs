@@ -121,7 +121,7 @@ impl Call<'_> {
         self
     }
 
-    /// Adds a list of plain values, numbered as the service wants it.
+    /// Adds a list of plain values, numbered as the service expects it.
     pub fn list<T: AsRef<str>>(mut self, name: &str, values: impl IntoIterator<Item = T>) -> Self {
         self.form = match self.service {
             Service::Ec2 => self.form.list(name, values),
@@ -180,7 +180,7 @@ impl Call<'_> {
     /// Sends it for each page and reads every item in the list that `path` leads to.
     ///
     /// # Errors
-    /// As [`send`](Self::send), and what `read` says.
+    /// As [`send`](Self::send), and the error of `read`.
     pub fn pages<T>(
         self,
         path: &[&str],

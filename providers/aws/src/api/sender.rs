@@ -35,7 +35,7 @@ impl Sender {
         Self { context, http }
     }
 
-    /// Sends a form and reads the answer; once again where the clock was wrong. `action` is only for people.
+    /// Sends a form and reads the answer; once again where the clock was wrong. `action` is only for messages.
     ///
     /// # Errors
     /// With AWS's code, and the failure for it.
@@ -120,7 +120,7 @@ impl Sender {
         kept.and_then(|kept| kept.value.parse().ok()).unwrap_or_default()
     }
 
-    /// Learns the time from a refusal. Whether it is another than the one that was signed with, so that trying again makes sense.
+    /// Takes the time from a refusal. Whether it differs from the one that was signed with, so that a retry makes sense.
     fn learn_time(&self, refusal: &AwsError) -> bool {
         let Some(theirs) = refusal.date else { return false };
         if theirs.abs_diff(self.now()) <= TOLERANCE {

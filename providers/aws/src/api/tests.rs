@@ -107,7 +107,7 @@ fn clock_skew_is_learned_from_refusal_and_call_repeated() {
             .with_header("x-amz-date", "20261121T100000Z")
             .answers_xml(200, zones());
         assert_eq!(host.provider::<Aws>().probe(), Ok(()), "{code}");
-        // The next call knows it from the beginning.
+        // The next call starts with the right time.
         host.now(NOW + 60);
         host.expect("POST", EC2)
             .with_header("x-amz-date", "20261121T100100Z")

@@ -55,7 +55,7 @@ impl Temporary {
 pub enum Credential {
     /// The operator's keys; the token of temporary ones.
     Static(Option<HeldSecret>),
-    /// From the state, where the token can be forgotten.
+    /// From the state, where the token can be dropped.
     Temporary(Temporary, Token<Given>),
 }
 
@@ -123,7 +123,7 @@ impl Credentials {
     /// What to sign with now.
     ///
     /// # Errors
-    /// What STS or the metadata service says; `denied` when a secret is not granted.
+    /// The error of STS or of the metadata service; `denied` when a secret is not granted.
     pub fn current(&self, sender: &Sender) -> Result<Credential, Failure> {
         if self.role.is_empty() {
             return self.base(sender);
@@ -131,7 +131,7 @@ impl Credentials {
         kept(sender, "role", &|| self.take_role(sender))
     }
 
-    /// Forgets credentials that AWS refused, so that the next ones are new. False when there are none but these.
+    /// Drops credentials that AWS refused, so that the next ones are new. False when there are none but these.
     pub fn forget(&self, sender: &Sender, refused: &Credential) -> bool {
         match refused {
             Credential::Static(_) => false,

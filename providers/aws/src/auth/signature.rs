@@ -1,4 +1,4 @@
-//! Signature Version 4: what AWS wants to see signed, and the signature.
+//! Signature Version 4: what is signed, and the signature.
 //!
 //! ```text
 //!   method, path, query, headers, digest of the body -> canonical request -> digest
@@ -6,7 +6,7 @@
 //!   algorithm, time, scope, digest of the canonical request               -> text      }
 //! ```
 //!
-//! The secret is a handle of the host ([`SigningKey::Host`]) or, for temporary credentials, a text that the cloud gave to us
+//! The secret is a handle of the host ([`SigningKey::Host`]) or, for temporary credentials, a text that the cloud returned
 //! ([`SigningKey::Held`]). Deriving the key takes four calls into the host, microseconds against a request's milliseconds: it is not kept.
 
 use cloudwit_guest_sdk::keys::{Hash, Key, Keys};
@@ -23,7 +23,7 @@ const TERMINATOR: &str = "aws4_request";
 /// What signatures are made with.
 #[derive(Debug)]
 pub enum SigningKey<'a> {
-    /// A secret that only the host knows.
+    /// A secret that stays in the host.
     Host(Key),
     /// The secret of temporary credentials.
     Held(&'a HeldSecret),

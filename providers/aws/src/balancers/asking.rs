@@ -1,4 +1,4 @@
-//! How load balancers ask AWS: three ways that each are in the component once, however many calls there are.
+//! Requests to AWS for load balancers: three forms, each once in the component, however many calls there are.
 
 use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::xml::Element;

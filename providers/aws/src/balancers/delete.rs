@@ -1,6 +1,6 @@
 //! Deleting a load balancer of either kind with everything that was made for it.
 //!
-//! What is left to do is looked up in the cloud each time, never remembered: rules in the Nodes' groups go first, while the load balancer
+//! What is left to do is looked up in the cloud each time, never cached: rules in the Nodes' groups go first, while the load balancer
 //! that leads to them is still there; its own group and its target groups go last and are found by name. Whatever is not the cluster's
 //! alone (`owned`) stays.
 
@@ -25,11 +25,11 @@ use crate::balancers::security_groups::{CLASSIC_PREFIX, Group};
 use crate::balancers::{classic, network};
 use crate::tags::{CLUSTER_PREFIX, tag};
 
-/// When to look again while the cloud holds on to something.
+/// Poll interval while the cloud still uses something.
 const RELEASE_POLL: Duration = Duration::from_secs(5);
 
 impl Aws {
-    /// Deletes whatever there is of the Service's load balancer. `kind` is what the annotations say. Which VPC the cluster is in does not matter: it
+    /// Deletes whatever there is of the Service's load balancer. `kind` is that of the annotations. Which VPC the cluster is in does not matter: it
     /// may be known no more.
     pub(crate) fn delete_balancers(&self, service: &Service, kind: Kind) -> Result<(), AwsError> {
         let name = default_load_balancer_name(&service.uid);
@@ -203,7 +203,7 @@ impl Aws {
         Ok(shared)
     }
 
-    /// Whether a group of our name was made by us for this Service, and is neither configured nor named by it.
+    /// Whether a group of Cloudwit's name was made by Cloudwit for this Service, and is neither configured nor named by it.
     fn is_own_group(&self, group: &Group, service: &Service) -> bool {
         self.cluster.may_delete(&group.tags)
             && group.id != self.config.global.elb_security_group

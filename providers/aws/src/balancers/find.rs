@@ -1,4 +1,4 @@
-//! Finding load balancers by name, whoever's they are, and their tags.
+//! Finding load balancers by name, of any owner, and their tags.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::balancers::{classic, network};
 /// Names a classic load balancer in requests that take several.
 const CLASSIC_NAME: &str = "LoadBalancerNames.member.1";
 
-/// How long it is believed, where only targets are brought in line, that a load balancer carries the cluster's tag.
+/// How long it is cached, where only targets are brought in line, that a load balancer has the cluster's tag.
 const OWNED: Duration = Duration::from_secs(10 * 60);
 
 /// Most load balancers or target groups whose tags are shown at once (`DescribeTags` of Elastic Load Balancing v2).
@@ -51,7 +51,7 @@ impl Found {
 
 impl Aws {
     /// Describes the load balancers of these names and this kind, without their tags. Where one of them does not exist AWS describes none: these are
-    /// then left out, to be looked for one by one.
+    /// then left out, to be looked up one by one.
     pub(super) fn describe(
         &self,
         names: &[String],
@@ -92,12 +92,12 @@ impl Aws {
         }
     }
 
-    /// The load balancer of this name and kind with its tags, whoever's it is.
+    /// The load balancer of this name and kind with its tags, of any owner.
     pub(crate) fn find(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
         self.find_with(name, kind, false)
     }
 
-    /// The same; if `known`, one that carried the cluster's tag some minutes ago has that one tag, and is not asked for more.
+    /// The same; if `known`, one that carried the cluster's tag some minutes ago has that one tag, and its other tags are not requested.
     fn find_with(&self, name: &str, kind: Kind, known: bool) -> Result<Option<Found>, AwsError> {
         let (api, key) = match kind {
             Kind::Classic => (Api::Elb, CLASSIC_NAME),
@@ -135,7 +135,7 @@ impl Aws {
         }
     }
 
-    /// The tags of a load balancer, which are asked for unless only the cluster's tag counts and it was there some minutes ago.
+    /// The tags of a load balancer, which are requested unless only the cluster's tag counts and it was there some minutes ago.
     fn tags_of(
         &self,
         id: &str,

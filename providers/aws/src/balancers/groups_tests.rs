@@ -124,7 +124,7 @@ fn trust_in_a_nodes_group_without_tag_goes_too() {
         .borrow_mut()
         .groups
         .insert("sg-nodes".into(), CloudGroup::default());
-    // A person's rule in a group that no Node is in.
+    // An operator's rule in a group that no Node is in.
     let apart = CloudGroup {
         trusts: vec!["sg-user".into()],
         ..CloudGroup::default()
@@ -168,7 +168,7 @@ fn tags_are_read_once_for_many_updates_of_targets() {
             .unwrap();
     }
     assert_eq!(cloud.count("DescribeTags"), 1);
-    // Whoever makes or deletes asks anew.
+    // Creation and deletion read again.
     cloud
         .aws()
         .ensure(&with_group("sg-user"), &small_targets(), None)

@@ -20,7 +20,7 @@ impl Aws {
     ///
     /// # Errors
     /// `other`, before anything is sent, when the same listeners were made a short time ago in the place of others, or refused because
-    /// there are others; what AWS says.
+    /// there are others; the error of AWS.
     pub(crate) fn change_listeners(&self, balancer: &str, steps: &[Step]) -> Result<(), AwsError> {
         let (state, key) = (self.context.state(), format!("listeners/{balancer}"));
         let made = made(steps);

@@ -105,7 +105,7 @@ impl LoadBalancers for Aws {
     }
 
     fn delete(&self, service: &Service, _token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure> {
-        // Neither the annotations nor what they were matter: what is there is looked for, of both kinds.
+        // Neither present nor earlier annotations matter: both kinds are looked up.
         let kind = Kind::of(service);
         if kind != Kind::Elsewhere {
             self.delete_balancers(service, kind)?;
@@ -123,7 +123,7 @@ impl Aws {
         described: Option<Found>,
     ) -> Result<Vec<AnnotationChange>, Failure> {
         let name = default_load_balancer_name(&service.uid);
-        // What is there counts, not what it should be: whoever asks for another kind gets an Event from `ensure`, and new Nodes from here.
+        // What is there counts, not what it should be: a Service that requests another kind gets an Event from `ensure`, and new Nodes from here.
         let found = match (Kind::of(service), described) {
             (Kind::Elsewhere, _) => return Err(elsewhere()),
             (_, Some(described)) => self.with_tags(&name, described, true)?,
@@ -147,7 +147,7 @@ impl Aws {
     /// may be there either: the type of a load balancer cannot be changed.
     ///
     /// # Errors
-    /// `invalid` for one that is not ours or of the other kind; what AWS says.
+    /// `invalid` for one that is not ours or of the other kind; the error of AWS.
     pub(crate) fn find_own(&self, name: &str, kind: Kind) -> Result<Option<Found>, AwsError> {
         let Some(found) = self.find(name, kind)? else {
             return match self.find(name, kind.other())? {
@@ -186,7 +186,7 @@ impl Aws {
         tags
     }
 
-    /// The tags of everything that is made, security groups too. Nobody takes the cluster's away by an annotation.
+    /// The tags of everything that is made, security groups too. An annotation cannot remove the cluster's.
     pub(crate) fn own_tags(&self, settings: &Settings) -> Vec<Pair> {
         let owned = self.cluster.owned();
         let further = settings
@@ -198,7 +198,7 @@ impl Aws {
 }
 
 impl ClusterTag {
-    /// Whether something with these tags may be deleted: it is the cluster's alone, or has only the legacy tag, which knows no sharing.
+    /// Whether something with these tags may be deleted: it is the cluster's alone, or has only the legacy tag, which has no sharing.
     pub(crate) fn may_delete(&self, tags: &[Pair]) -> bool {
         let key = self.key();
         self.owns(tags) || (self.marks(tags) && !tags.iter().any(|tag| tag.key == key))

@@ -1,7 +1,7 @@
 //! The instances behind a load balancer's targets, and which of their security groups lets traffic in.
 //!
-//! Both are kept for ten minutes as upstream does, so that the twentieth Service costs no further look at 500 instances. An instance that the
-//! cloud does not know is no target; one that went since then makes its registration fail, which [`Aws::forget_instances`] follows.
+//! Both are kept for ten minutes as upstream does, so that the twentieth Service costs no further read of 500 instances. An instance that the
+//! cloud does not find is no target; one that went since then makes its registration fail, which [`Aws::forget_instances`] follows.
 
 use std::time::Duration;
 
@@ -15,16 +15,16 @@ use crate::api::error::AwsError;
 use crate::balancers::annotations::settings::Settings;
 use crate::balancers::security_groups::Group;
 
-/// How long they are believed (kubernetes/cloud-provider-aws, `defaultEC2InstanceCacheMaxAge`).
+/// How long they are cached (kubernetes/cloud-provider-aws, `defaultEC2InstanceCacheMaxAge`).
 const KEPT: u64 = 10 * 60;
 
-/// How long a call waits for another one that is asking.
+/// How long a call waits for another one with the same request.
 const WAIT: Duration = Duration::from_secs(20);
 
 /// Their place in the state.
 const KEY: &str = "balancer-instances";
 
-/// What stands in the state after it was told that they have no room there.
+/// What is in the state after it was reported that they have no room there.
 const TOLD: &str = "balancer-instances-told";
 
 /// Most ids in one request.
@@ -86,7 +86,7 @@ impl Aws {
         Ok(known(&kept, ids).0)
     }
 
-    /// Forgets what is known, after the cloud refused a registration: the next call asks anew.
+    /// Drops the cache after the cloud refused a registration: the next call reads again.
     pub(crate) fn forget_instances(&self) {
         self.context.state().remove(KEY);
     }

@@ -1,8 +1,8 @@
 //! For tests of load balancers: whole lives of them, against answers that moto gave.
 //!
 //! Each test has a file `recorded/balancers/NAME.txt` with every request in order and moto's answer to it. A test fails when it makes
-//! another request than the recorded one. To record them anew start `moto_server -p 5555` and set `RECORD_FROM=127.0.0.1:5555`:
-//! what the provider asks for is then answered by moto and written down. Read the difference before you keep it.
+//! another request than the recorded one. To record them again start `moto_server -p 5555` and set `RECORD_FROM=127.0.0.1:5555`:
+//! the provider's requests are then answered by moto and recorded. Review the difference before you keep it.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -218,7 +218,7 @@ impl Stage {
             .collect()
     }
 
-    /// A request of somebody else's, an administrator's say. It is recorded too.
+    /// A request from outside, such as an administrator's. It is recorded too.
     pub fn call(&self, service: Api, action: &str, fields: &[(&str, &str)]) -> Element {
         let mut form = Form::new().field("Action", action).field("Version", service.version());
         for (name, value) in fields {
@@ -234,12 +234,12 @@ impl Stage {
         Element::parse(&body).unwrap()
     }
 
-    /// The provider, made anew as for each call.
+    /// The provider, in a new instance as for each call.
     pub fn aws(&self) -> Aws {
         self.host.provider()
     }
 
-    /// The actions that `work` makes the provider ask for.
+    /// The actions that the provider requests during `work`.
     pub fn actions<T>(&self, work: impl FnOnce(&Aws) -> T) -> (T, Vec<String>) {
         let before = self.host.requests().len();
         let result = work(&self.aws());

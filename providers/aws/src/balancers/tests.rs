@@ -101,7 +101,7 @@ fn nothing_left(stage: &Stage) {
     );
 }
 
-/// Two in one request, each with its own tags; a third that does not exist has them looked for one by one.
+/// Two in one request, each with its own tags; a third that does not exist makes them be looked up one by one.
 #[test]
 fn balancers_of_many_services_are_described_once() {
     let host = FakeHost::new();

@@ -1,7 +1,7 @@
 //! `[Credentials]` of the cloud config: where credentials come from.
 //!
 //! Upstream tries several places one after the other and takes the first that has something. That would need grants for all of them, so
-//! here the operator says which one it is. Nothing secret stands in the configuration: the names of the secrets are below.
+//! here the operator names the one. Nothing secret is in the configuration: the names of the secrets are below.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
@@ -22,7 +22,7 @@ pub const SESSION_TOKEN: &str = "session-token";
 /// Secret: the token of a service account that STS gives credentials for.
 pub const WEB_IDENTITY_TOKEN: &str = "web-identity-token";
 
-/// Where instances ask about themselves (IMDS).
+/// The instance metadata service (IMDS).
 pub const METADATA_URL: &str = "http://169.254.169.254";
 
 /// `[Credentials]`.

@@ -1,13 +1,13 @@
-//! The cloud config: the gcfg file of upstream's controller, or the same keys as JSON, and one section of our own.
+//! The cloud config: the gcfg file of upstream's controller, or the same keys as JSON, and one section of Cloudwit's own.
 //!
 //! ```text
 //!   [Global]                         upstream's; every key is honoured or refused in one sentence (README.md has the table)
 //!   [ServiceOverride "1"]            upstream's: where a service is reached and how requests to it are signed
-//!   [Credentials]                    ours: which of the sources of credentials is used (upstream guesses, see `auth`)
+//!   [Credentials]                    ours: which of the sources of credentials is used (upstream tries one after the other, see `auth`)
 //! ```
 //!
 //! Where requests go follows from this file alone, so that the grants can be written down before the first start: the region has to
-//! be in it. What the clusters' machines say about themselves (IMDS) is never asked for.
+//! be in it. The clusters' machines' metadata (IMDS) is never requested.
 
 pub mod credentials;
 

@@ -17,7 +17,7 @@ const MOST_IDS: usize = 1000;
 pub enum Found {
     /// It exists, in whatever state.
     Machine(Box<Machine>),
-    /// The cloud says that it does not exist, or has ended.
+    /// The cloud reports it as not found, or terminated.
     Gone,
     /// Not known, for this reason.
     Failed(Failure),
@@ -36,7 +36,7 @@ impl From<Machine> for Found {
 pub(crate) type Answers = BTreeMap<String, Found>;
 
 impl Aws {
-    /// What AWS says about each of these ids.
+    /// AWS's answer for each of these ids.
     ///
     /// # Errors
     /// What prevents every look-up.
@@ -56,7 +56,7 @@ impl Aws {
     fn ask_for_ids(&self, ids: &[&str], answers: &mut Answers) -> Result<(), AwsError> {
         let mut refused = Vec::new();
         let mut ask = |ids: &[&str]| {
-            // With ids AWS takes no size of pages; the answer is one page as far as it says, but it may say otherwise.
+            // With ids AWS takes no size of pages; the answer is documented as one page, but may have a token all the same.
             let call = self.api.ec2("DescribeInstances").list("InstanceId", ids);
             take(ids, described(call)?, answers);
             Ok(())
@@ -68,13 +68,13 @@ impl Aws {
     }
 }
 
-/// How AWS says that it does not know an id.
+/// AWS's error code for an unknown id.
 const UNKNOWN: &str = "InvalidInstanceID.NotFound";
 
 /// How AWS refuses a call for one of its ids.
 const REFUSALS: [&str; 3] = [UNKNOWN, "InvalidInstanceID.Malformed", "InvalidID"];
 
-/// What a refusal says about an id. One that can never exist is no proof that a machine is gone: it may have been written down so.
+/// What a refusal means for an id. One that can never exist is no proof that a machine is gone: it may have been recorded so.
 fn verdict(refusal: AwsError) -> Found {
     match refusal.is(&[UNKNOWN]) {
         true => Found::Gone,

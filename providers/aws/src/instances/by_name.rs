@@ -1,4 +1,4 @@
-//! Instances by private DNS name, which is the name of a Node unless somebody chose another: for Nodes without a provider id.
+//! Instances by private DNS name, which is the name of a Node unless another was configured: for Nodes without a provider id.
 
 use cloudwit_guest_sdk::lookup::{Answers, Key, Name};
 use cloudwit_guest_sdk::prelude::*;
@@ -14,7 +14,7 @@ pub(crate) const MOST_VALUES: usize = 200;
 const ALIVE: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
 
 impl Aws {
-    /// Notes what AWS says about each of these names. Another cluster's machine of a name is none of ours.
+    /// Notes AWS's answer for each of these names. Another cluster's machine of a name does not count.
     ///
     /// # Errors
     /// What prevents every look-up.

@@ -1,4 +1,4 @@
-//! Fargate's machines: there is no instance to ask for, only the network interface with the address that is in the id.
+//! Fargate's machines: there is no instance to request, only the network interface with the address that is in the id.
 
 use std::net::IpAddr;
 
@@ -14,7 +14,7 @@ use crate::instances::by_name::MOST_VALUES;
 use crate::instances::machine::{Machine, MachineState, NetworkInterface};
 
 impl Aws {
-    /// What AWS says about each of these ids: `fargate-ip-10-0-0-1.region.compute.internal` or `fargate-10.0.0.1`.
+    /// AWS's answer for each of these ids: `fargate-ip-10-0-0-1.region.compute.internal` or `fargate-10.0.0.1`.
     ///
     /// # Errors
     /// What prevents every look-up.

@@ -14,7 +14,7 @@ use crate::tags::ec2_tags;
 /// Whether an instance runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum MachineState {
-    /// It runs, or is on the way to or from it: AWS says `shutting-down` of what will be gone and `stopping` of what will be stopped.
+    /// It runs, or is on the way to or from it: AWS reports `shutting-down` before it is gone and `stopping` before it is stopped.
     #[default]
     Running,
     /// It is stopped.
@@ -105,7 +105,7 @@ fn read(instance: &Element) -> Result<Machine, Failure> {
         interfaces,
         devices: texts(instance, &["blockDeviceMapping", "item", "deviceName"]),
         tags: ec2_tags(instance),
-        // Not there for an instance with several interfaces; AWS then has to be told.
+        // Absent for an instance with several interfaces; this counts as on, so that it is switched off.
         source_dest_check: instance.text("sourceDestCheck") != Some("false"),
     })
 }

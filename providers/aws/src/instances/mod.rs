@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   provider id  aws:///zone/i-…        -> by_id     at most 1,000 in a call; the only way to "absent, by id"
-//!   name         i-….region.internal    -> by_id     absent only "by name": nobody said that this is the Node's machine
+//!   name         i-….region.internal    -> by_id     absent only "by name": not proven to be the Node's machine
 //!   name         ip-10-0-0-1.internal   -> by_name   private DNS name, and the cluster's tag
 //!   provider id  aws:///zone/fargate-…  -> fargate   network interfaces; there is no instance
 //! ```
@@ -34,7 +34,7 @@ pub(crate) const FARGATE: &str = "fargate-";
 /// The machine's id in a provider id: `aws:///zone/i-…`, `aws:////i-…` and `i-…` are the forms that upstream ever wrote or took.
 pub(crate) fn machine_id(provider_id: &str) -> Option<&str> {
     let path = match provider_id.strip_prefix(PROVIDER_ID_PREFIX) {
-        // What stands between `//` and `/` would be a host; upstream never writes one and takes none.
+        // Text between `//` and `/` would be a host; upstream never writes one and takes none.
         Some(rest) => rest.strip_prefix('/')?,
         None if provider_id.starts_with(BARE_ID_PREFIX) => provider_id,
         None => return None,
@@ -113,10 +113,10 @@ impl Aws {
     }
 
     /// The labels of machines that run. A zone without an id fails its machines, as upstream does: the label is set once, at the
-    /// beginning, and would be missing for ever. Machines that are stopped need none and are not touched by that.
+    /// beginning, and would be missing forever. Machines that are stopped need none and are not touched by that.
     fn labels_of<'a>(&self, machines: &[&'a Machine]) -> Labels<'a> {
         let running = machines.iter().filter(|machine| machine.state == MachineState::Running);
-        // By their ids, so that each is asked for once.
+        // By their ids, so that each is requested once.
         let running: BTreeMap<&str, &Machine> = running.map(|machine| (machine.id.as_str(), *machine)).collect();
         if running.is_empty() {
             return Labels::new();

@@ -71,7 +71,7 @@ fn machine_has_upstreams_id_labels_and_address_order() {
             &format!("ExternalDns {name}"),
         ]
     );
-    // Both interfaces, by device; a type that has layers of the network and cannot be asked for them is not let in without.
+    // Both interfaces, by device; a type that has layers of the network and cannot be queried for them is not initialised without.
     assert!(
         matches!(&answers[1], Err(Failure { kind: FailureKind::Unavailable, message: text, .. }) if text.contains("DescribeInstanceTopology")),
         "{:?}",

@@ -1,8 +1,8 @@
 //! Labels with the layers of the network that an instance hangs on, for workloads that want short ways.
 //!
-//! Only some types of instances have them, and only some regions say so. Upstream's rules (`topology.go`): what is not supported is
-//! remembered for a day; a failure counts only for the types that surely have layers, for they would be without labels for ever.
-//! Other than upstream, many instances are asked for in one call, and answers are kept.
+//! Only some types of instances have them, and only some regions report them. Upstream's rules (`topology.go`): what is not supported is
+//! cached for a day; a failure counts only for the types that surely have layers, for they would be without labels forever.
+//! Other than upstream, many instances are requested in one call, and answers are kept.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -27,20 +27,20 @@ const LAYER: &str = "topology.k8s.aws/network-node-layer-";
 /// The most ids in one call of `DescribeInstanceTopology`.
 const MOST_IDS: usize = 100;
 
-/// How long an answer and what is not supported are remembered (upstream's `instanceTopologyManagerCacheTimeout`).
+/// How long an answer and what is not supported are cached (upstream's `instanceTopologyManagerCacheTimeout`).
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long nothing is asked for types that need no answer after AWS failed to give one.
+/// How long no request is made for types that need no answer, after AWS failed to give one.
 const PAUSE: Duration = Duration::from_secs(10 * 60);
 
-/// What need not be asked for.
+/// What need not be requested.
 const UNSUPPORTED: &str = "topology-unsupported";
 const PAUSED: &str = "topology-paused";
 
 /// What is known not to be supported: types, ids, and [`REGION`].
 struct Unsupported(Vec<String>);
 
-/// Stands for the whole region.
+/// The key of the whole region.
 const REGION: &str = "*";
 
 impl Unsupported {
@@ -100,7 +100,7 @@ impl Aws {
         answers
     }
 
-    /// Asks for one page of machines, which are all of types that need an answer, or all of types that do not. Whether to go on.
+    /// Requests one page of machines, which are all of types that need an answer, or all of types that do not. Returns whether to continue.
     fn ask_for_topology<'a>(
         &self,
         page: &[&'a Machine],

@@ -8,13 +8,13 @@ use crate::Aws;
 use crate::api::error::AwsError;
 use crate::api::reading::text;
 
-/// How long the table is believed; a zone that is not in it is asked for at once.
+/// How long the table is valid; a zone that is not in it is requested at once.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long a zone that AWS does not list is not asked for again: it may be opted into at any time, but hardly is.
+/// How long a zone that AWS does not list is not requested again: it may be opted into at any time, but hardly is.
 const MISSING_KEPT: Duration = Duration::from_secs(10 * 60);
 
-/// How long a call waits for another one that is asking.
+/// How long a call waits for another one with the same request.
 const WAIT: Duration = Duration::from_secs(20);
 
 const TABLE: &str = "zones";
@@ -31,10 +31,10 @@ pub struct Zone {
 }
 
 impl Aws {
-    /// The zones of the region, with these among them if AWS knows them.
+    /// The zones of the region, with these among them if AWS has them.
     ///
     /// # Errors
-    /// What AWS says.
+    /// The error of AWS.
     pub(crate) fn zones(&self, needed: &[&str]) -> Result<Vec<Zone>, AwsError> {
         let state = self.context.state();
         if let Some(zones) = self.kept_zones(needed) {
@@ -62,7 +62,7 @@ impl Aws {
         Ok(zones)
     }
 
-    /// What is kept, unless a needed zone is missing that AWS has not been asked for lately.
+    /// What is kept, unless a needed zone is missing that was not requested lately.
     fn kept_zones(&self, needed: &[&str]) -> Option<Vec<Zone>> {
         let state = self.context.state();
         let zones = read(&state.get::<Vec<String>>(TABLE)?.value);

@@ -1,7 +1,7 @@
 //! Routes to Pods in the VPC's route table: the configured one, or the one with the cluster's tag.
 //!
 //! ```text
-//!   list    one table; routes to instances; which Node that is, the cluster's Nodes say (grant `cluster: {nodes: true}`)
+//!   list    one table; routes to instances; their Nodes, from the cluster's Nodes (grant `cluster: {nodes: true}`)
 //!   apply   the table once, deletions, the instances in one call, then for each: source/destination check off, CreateRoute
 //! ```
 //!
@@ -45,7 +45,7 @@ impl Routes for Aws {
                 _ if route.is_dead() => None,
                 Hop::Instance(id) => match (nodes.get(id), found.get(id)) {
                     (Some(node), _) => Some(node.clone()),
-                    // A machine of the cluster whose Node is gone: the route may go. Anybody else's stays.
+                    // A machine of the cluster whose Node is gone: the route may be deleted. A foreign one stays.
                     (None, Some(Found::Machine(machine))) if self.cluster.marks(&machine.tags) => None,
                     _ => continue,
                 },
@@ -210,7 +210,7 @@ fn to<'a>(call: Call<'a>, destination: &str) -> Call<'a> {
     call.field(field, destination)
 }
 
-/// What is told of a change for which no time is left.
+/// The result of a change for which no time is left.
 fn later() -> Failure {
     let text = "there were more routes than could be changed in one call; the next one goes on";
     Failure::rate_limited(Some(NEXT), text)

@@ -1,7 +1,7 @@
-//! Which routes of a table are the cluster's, and what a wanted route takes. Pure.
+//! Which routes of a table are the cluster's, and how to get a desired route. Pure.
 //!
 //! A table may hold much more than routes to Nodes: gateways, peerings, a NAT instance. Only routes to instances are ever listed, and
-//! only such a route is ever deleted, whatever is asked for.
+//! only such a route is ever deleted, whatever is requested.
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
@@ -24,7 +24,7 @@ pub struct Table {
 /// A route in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableRoute {
-    /// As AWS writes it, which is how it wants it back.
+    /// As AWS writes it, which is how AWS expects it back.
     pub destination: String,
     /// The same, to compare.
     pub network: IpNet,
@@ -39,7 +39,7 @@ pub struct TableRoute {
 pub enum Hop {
     /// An instance.
     Instance(String),
-    /// A network interface whose instance is not said: one that is gone, if it is a black hole.
+    /// A network interface without an instance: one that is gone, if it is a black hole.
     Interface,
     /// A gateway or anything else that no Node is.
     Other,
@@ -85,7 +85,7 @@ impl TableRoute {
     }
 }
 
-/// What a wanted route takes.
+/// How to get a desired route.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// It is there.

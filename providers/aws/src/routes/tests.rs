@@ -64,7 +64,7 @@ fn only_cluster_machine_routes_are_listed_by_node_name() {
     let ids = instance_ids();
     let host = with_nodes(&[ids[0]]);
     serve(&host);
-    // 10.244.9.0/24 leads to an instance that is neither a Node nor tagged: somebody's own appliance.
+    // 10.244.9.0/24 leads to an instance that is neither a Node nor tagged: a foreign appliance.
     assert_eq!(listed(&host), [("10.244.0.0/24".into(), Some("node-0".into()), false)]);
     let id = host.provider::<Aws>().list().unwrap().remove(0).id;
     assert_eq!(id, "test-10.244.0.0/24");

@@ -26,7 +26,7 @@ fn resources(request: &SentRequest) -> Vec<String> {
         .collect()
 }
 
-/// EC2 that knows all instances but these, and words its refusals as it does for one and for several.
+/// EC2 that has all instances but these, and words its refusals as it does for one and for several.
 fn serve(host: &FakeHost, missing: &'static [&'static str], code: &'static str) {
     host.serve(move |request| {
         let asked = resources(request);

@@ -51,7 +51,7 @@ pub fn cluster_tag() -> (String, String) {
 }
 
 impl SmallCloud {
-    /// With further lines in `[Global]`, the group `sg-nodes` with the cluster's tag, and these groups of a person's.
+    /// With further lines in `[Global]`, the group `sg-nodes` with the cluster's tag, and these groups of an operator's.
     pub fn new(global: &str, groups: &[&str]) -> Self {
         let host = host();
         host.config(format!("{CONFIG}VPC = vpc-1\n{global}"));
@@ -69,7 +69,7 @@ impl SmallCloud {
         Self { host, state }
     }
 
-    /// A load balancer that stands as [`crate::balancers::testing::service`] of this uid wants it, in these groups.
+    /// A load balancer as [`crate::balancers::testing::service`] of this uid requests it, in these groups.
     pub fn standing(&self, service: &Service, groups: &[&str]) {
         let balancer = CloudBalancer {
             listeners: vec![(80, 30080)],
@@ -96,7 +96,7 @@ impl SmallCloud {
         self.host.provider()
     }
 
-    /// How often this action was asked for.
+    /// How often this action was requested.
     pub fn count(&self, action: &str) -> usize {
         let asked = |request: &SentRequest| request.field("Action").as_deref() == Some(action);
         self.host.requests().iter().filter(|request| asked(request)).count()

@@ -76,7 +76,7 @@ pub(crate) fn instance_ids() -> Vec<&'static str> {
         .collect()
 }
 
-/// The recorded answer without all instances but those that the request asks for by id or name; a refusal when one of the ids is not in it.
+/// The recorded answer with only the instances that the request has by id or name; a refusal when one of the ids is not in it.
 pub(crate) fn describe(request: &SentRequest) -> FakeAnswer {
     let values = |prefix: &str| -> Vec<String> {
         let form = request.form();

@@ -1,7 +1,7 @@
 //! Volumes come into being: found by their name, else created once.
 //!
 //! ```text
-//!   name -> DescribeVolumes tag:CSIVolumeName -> there is one: is it as it is wanted? is it ready?
+//!   name -> DescribeVolumes tag:CSIVolumeName -> there is one: is it as desired? is it ready?
 //!                                             -> none: CreateVolume with a ClientToken, in the best zone that has room
 //! ```
 //!
@@ -33,14 +33,14 @@ const ATTEMPTS: u32 = 20;
 /// How long to wait before a creation is tried under another token.
 const NEXT_ATTEMPT: Duration = Duration::from_secs(2);
 
-/// Codes with which EC2 says that this zone has no such volume to give, where another one may.
+/// EC2's codes for a zone without capacity for the volume, where another one may have it.
 const NO_ROOM: [&str; 3] = [
     "InsufficientVolumeCapacity",
     "VolumeTypeNotAvailableInZone",
     "VolumeTypeNotAvailableInRegion",
 ];
 
-/// A volume that is wanted, as EC2 is asked for it. Pure.
+/// A desired volume, as it is requested from EC2. Pure.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     name: String,
@@ -57,7 +57,7 @@ pub(crate) struct Wanted {
 }
 
 impl Wanted {
-    /// Reads what is wanted by EBS's rules.
+    /// Reads the desired volume by EBS's rules.
     ///
     /// # Errors
     /// `invalid` and `out-of-range` with the parameter or the size; `not-found` for a snapshot that cannot exist.
@@ -171,7 +171,7 @@ impl Wanted {
         }
     }
 
-    /// The class's tags, and what a later growth has to know.
+    /// The class's tags, and what a later expansion needs.
     fn own_tags(&self) -> Vec<Pair> {
         let mut tags = self.class.tags.clone();
         if let Some(WantedIops::PerGib(each)) = self.class.iops {

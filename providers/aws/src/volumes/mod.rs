@@ -1,9 +1,9 @@
-//! Volumes: EBS, under the name, ids, tags and parameters of upstream's driver, so that its PersistentVolumes, classes and node plugin go on.
+//! Volumes: EBS, under the name, ids, tags and parameters of upstream's driver, so that its PersistentVolumes, classes and node plugin keep working.
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
-//! | `disk` | a volume: its ids, what EC2 says of it, how it is asked for, names of devices |
-//! | `class` | what a class wants, what EBS allows, what is written on a volume; pure |
+//! | `disk` | a volume: its ids, its description by EC2, how it is requested, names of devices |
+//! | `class` | what a class requests, what EBS allows, what is written on a volume; pure |
 //! | `create` | found by name, else created once |
 //! | `moves` | attached and detached |
 //! | `nodes` | how many an instance takes |
@@ -43,10 +43,10 @@ pub(crate) const ZONE_KEYS: [&str; 2] = [ZONE_KEY, "topology.ebs.csi.aws.com/zon
 /// How long to wait before looking again at what EC2 works on: most of it takes one to four seconds.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
-/// The token of what was begun. What has become of it is looked up anew each time.
+/// The token of what was begun. Its state is looked up again each time.
 pub(crate) const BEGUN: &str = "begun";
 
-/// The size of a volume that nobody gives one, as upstream's.
+/// The size of a volume without a requested one, as upstream's.
 const USUAL: u64 = 100 * GIB;
 
 impl Volumes for Aws {

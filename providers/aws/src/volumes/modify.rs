@@ -1,7 +1,7 @@
 //! Volumes grow and change while they are used: `ModifyVolume`, one modification after the other.
 //!
-//! EC2 answers at once and works on it (`modifying`); what follows (`optimizing`) slows the volume, not us. It takes few modifications in a day, and none that
-//! changes nothing should be asked for.
+//! EC2 answers at once and works on it (`modifying`); what follows (`optimizing`) slows the volume, not the call. It takes few modifications in a day, and none that
+//! changes nothing should be requested.
 
 use cloudwit_guest_sdk::form::Form;
 use cloudwit_guest_sdk::prelude::*;
@@ -87,11 +87,11 @@ impl Modification {
 /// What is to be done.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
-    /// It is as it is wanted.
+    /// It is as desired.
     Done,
     /// EC2 works on it, or does not show it yet.
     Wait,
-    /// It has to be asked for.
+    /// It has to be requested.
     Modify,
 }
 
@@ -179,7 +179,7 @@ impl Aws {
     /// Brings a volume there. Its size, where that has changed with this call.
     ///
     /// # Errors
-    /// `pending` while EC2 works on it; what EC2 says.
+    /// `pending` while EC2 works on it; EC2's error.
     fn modified(&self, disk: &Disk, target: &Target) -> Result<Option<u64>, Failure> {
         let wait = || Failure::pending(POLL, BEGUN, format!("AWS modifies volume {}", disk.id));
         let latest = self.latest_modification(&disk.id)?;

@@ -1,7 +1,7 @@
 //! Volumes come to instances and leave them, many in a call.
 //!
 //! ```text
-//!   attach   one DescribeVolumes, one DescribeInstances, then AttachVolume for each that is nowhere    -> pending until EC2 says `attached`
+//!   attach   one DescribeVolumes, one DescribeInstances, then AttachVolume for each that is nowhere    -> pending until EC2 reports `attached`
 //!   detach   one DescribeVolumes, then DetachVolume for each that is there                             -> pending until it is not there any more
 //! ```
 //!
@@ -23,13 +23,13 @@ use crate::volumes::disk::find::{Disks, NO_VOLUME, no_volume};
 use crate::volumes::disk::{AttachmentState, Disk, DiskState};
 use crate::volumes::{BEGUN, POLL};
 
-/// When what no time was left for is gone on with.
+/// When changes without time left are continued.
 const NEXT: Duration = Duration::from_millis(100);
 
-/// Names of devices that are tried: EC2 refuses one that the instance has in use without telling it (of its image).
+/// Names of devices that are tried: EC2 refuses one that is in use without being listed (by the image).
 const NAMES_TRIED: usize = 8;
 
-/// How EC2 says that a volume is not attached to an instance, or that one of them does not exist.
+/// EC2's error codes for a volume that is not attached to an instance, or where one of them does not exist.
 const NOT_ATTACHED: [&str; 3] = ["InvalidAttachment.NotFound", NO_VOLUME, "InvalidInstanceID.NotFound"];
 
 /// What is to be done for an attachment. Pure.
@@ -39,7 +39,7 @@ enum Step {
     Done(String),
     /// EC2 works on it.
     Wait(String),
-    /// It has to be asked for.
+    /// It has to be requested.
     Attach,
 }
 
@@ -83,9 +83,9 @@ fn step(disk: &Disk, machine: &Machine) -> Result<Step, Failure> {
 
 fn attached(disk: &Disk, device: String) -> Attached {
     Attached {
-        // Upstream's plugin on the machine looks for it.
+        // Read by upstream's node plugin.
         context: vec![Pair::new("devicePath", device)],
-        // So NVMe devices say it themselves, without the dash.
+        // NVMe devices report it as their serial number, without the dash.
         devices: vec![Device::Serial(disk.id.replacen('-', "", 1))],
     }
 }
@@ -145,7 +145,7 @@ impl Aws {
         Ok(attachments.iter().map(&mut one).collect())
     }
 
-    /// Asks for an attachment, under a name that is not in use.
+    /// Requests an attachment, under a name that is not in use.
     fn attach_one(&self, disk: &Disk, machine: &Machine, used: &mut Vec<String>) -> Result<(), AwsError> {
         let mut refusal = None;
         for _ in 0..NAMES_TRIED {
@@ -185,7 +185,7 @@ impl Aws {
             AttachmentState::Attaching | AttachmentState::Attached => {
                 let call = self.api.ec2("DetachVolume").field("VolumeId", id);
                 let call = call.field("InstanceId", instance);
-                // Meanwhile it may have been detached: then EC2 says that it is not in the state for it, and the next look shows it.
+                // Meanwhile it may have been detached: then EC2 reports `IncorrectState`, and the next read shows it.
                 let asked = || call.send_unless(&[&NOT_ATTACHED[..], &["IncorrectState"]].concat());
                 match brake.run(asked)? {
                     Some(_) => Err(waits(what)),

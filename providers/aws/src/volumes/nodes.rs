@@ -1,4 +1,4 @@
-//! Instances as the plugin on the machine has to know them: id, zone, and how many volumes it takes.
+//! Instances as the node plugin needs them: id, zone, and how many volumes it takes.
 //!
 //! As upstream counts (`node.go`, `getVolumesLimit`), with the numbers of `DescribeInstanceTypes` in place of a table: what the type can attach, less the
 //! machine's own disks, and less its network interfaces where they share the slots.
@@ -20,13 +20,13 @@ use crate::volumes::ZONE_KEYS;
 use crate::volumes::disk::devices::is_of_a_pod;
 use crate::volumes::disk::number;
 
-/// How long the numbers of a type are believed.
+/// How long the numbers of a type are cached.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What an instance on Nitro takes where AWS does not say it (EBS User Guide, "Amazon EBS volume limits for Amazon EC2 instances").
+/// What an instance on Nitro takes where AWS does not report it (EBS User Guide, "Amazon EBS volume limits for Amazon EC2 instances").
 const USUAL: Limit = Limit { most: 27, shared: true };
 
-/// What one on Xen takes, where interfaces have slots of their own. AWS tells 40, and Linux may not start with as many.
+/// What one on Xen takes, where interfaces have slots of their own. AWS documents 40, and Linux may not start with as many.
 const XEN: Limit = Limit {
     most: 39,
     shared: false,
@@ -144,7 +144,7 @@ impl Aws {
         Ok(nodes.iter().zip(keys).map(one).collect())
     }
 
-    /// What these types take. Those that AWS may not be asked for are left out.
+    /// What these types take. Those that may not be requested from AWS are left out.
     fn limits(&self, kinds: &[&str]) -> Result<BTreeMap<String, Limit>, Failure> {
         let state = self.context.state();
         let mut limits = BTreeMap::new();
@@ -162,7 +162,7 @@ impl Aws {
         if unknown.is_empty() {
             return Ok(limits);
         }
-        // By a filter, since one type that AWS does not know would make it refuse them all.
+        // By a filter, since AWS would refuse all of them for one unknown type.
         let call = self.api.ec2("DescribeInstanceTypes").filter("instance-type", &unknown);
         let read = |item: &Element| Ok((crate::api::reading::text(item, "instanceType"), Limit::read(item)));
         let told = match call.pages(&["instanceTypeSet"], read) {

@@ -1,7 +1,7 @@
 //! Lists in pages of any size: volumes and snapshots of the cluster.
 //!
-//! EC2 gives no page of fewer than five things. So a page of ours may be a part of one of EC2's, and the token of the next one says which: how many things to
-//! pass over, how many EC2 was asked for, and EC2's own token.
+//! EC2 gives no page of fewer than five things. So a page of ours may be a part of one of EC2's, and the token of the next one records which: how many things to
+//! skip, how many were requested, and EC2's own token.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
@@ -19,7 +19,7 @@ const SIZES: (u32, u32) = (5, 500);
 /// Where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Cursor {
-    /// Things of EC2's page to pass over.
+    /// Things of EC2's page to skip.
     skip: usize,
     /// Size of EC2's page.
     size: u32,
@@ -40,7 +40,7 @@ impl Cursor {
     /// Reads what an earlier page gave.
     ///
     /// # Errors
-    /// `aborted` when it is none of ours.
+    /// `aborted` for a foreign one.
     fn read(text: &str) -> Result<Self, Failure> {
         let read = || {
             let mut parts = text.splitn(3, '.');
@@ -85,7 +85,7 @@ impl Aws {
     /// A page of what this call lists. What cannot be read is left out, with a line in the log.
     ///
     /// # Errors
-    /// `aborted` for a token that is not good any more; what AWS says.
+    /// `aborted` for a token that is not good any more; the error of AWS.
     pub(super) fn page<T>(
         &self,
         call: Call<'_>,
@@ -119,7 +119,7 @@ impl Aws {
     }
 }
 
-/// EC2's tokens end after a while; the list begins anew then.
+/// EC2's tokens expire after a while; the list begins again then.
 fn stale(error: AwsError, has_token: bool) -> Failure {
     let is_stale = has_token && error.is(&["InvalidNextToken", "InvalidPaginationToken", "InvalidParameterValue"]);
     let failure = Failure::from(error);

@@ -18,7 +18,7 @@ use crate::volumes::disk::find::no_volume;
 use crate::volumes::disk::ids::{snapshot_id, volume_id};
 use crate::volumes::disk::{GIB, number};
 
-/// How AWS says that there is no snapshot of an id.
+/// AWS's error code for an id without a snapshot.
 const NO_SNAPSHOT: &str = "InvalidSnapshot.NotFound";
 
 /// A snapshot as EC2 describes it.
@@ -56,7 +56,7 @@ impl DiskSnapshot {
         self.state == "error"
     }
 
-    /// In the contract's words, of the volume under the id that it was asked for by.
+    /// In the contract's terms, of the volume under the requested id.
     fn snapshot(self, volume: Option<&str>) -> Snapshot {
         Snapshot {
             ready: self.state == "completed",
@@ -141,7 +141,7 @@ impl VolumeSnapshots for Aws {
 }
 
 impl Aws {
-    /// The snapshot of this name. One that EC2 gave up is deleted, since another is to be made.
+    /// The snapshot of this name. A failed one is deleted, since another is to be made.
     fn snapshot_named(&self, name: &str) -> Result<Option<DiskSnapshot>, Failure> {
         let filter = format!("tag:{SNAPSHOT_NAME}");
         let call = self.api.ec2("DescribeSnapshots").list("Owner", ["self"]);
@@ -162,7 +162,7 @@ impl Aws {
         Ok(named.pop())
     }
 
-    /// Snapshots by id, in one request; none for what AWS says does not exist.
+    /// Snapshots by id, in one request; none for what AWS reports as not found.
     fn snapshots(&self, ids: &[String]) -> Result<BTreeMap<String, Option<DiskSnapshot>>, AwsError> {
         let mut unique: Vec<&str> = ids.iter().filter_map(|id| snapshot_id(id)).collect();
         unique.sort_unstable();

@@ -1,4 +1,4 @@
-//! For tests: a small EC2 with volumes, snapshots and instances, which keeps its state and takes its time where a test wants it to.
+//! For tests: a small EC2 with volumes, snapshots and instances, which keeps its state, and is slow where a test needs that.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -166,7 +166,7 @@ impl SmallEbs {
         self.state.borrow_mut().begins = state;
     }
 
-    /// How often this action was asked for.
+    /// How often this action was requested.
     pub fn count(&self, action: &str) -> usize {
         actions(&self.host).iter().filter(|known| *known == action).count()
     }
@@ -385,7 +385,7 @@ impl SmallState {
         let ids = list(request, "SnapshotId.");
         let known = |id: &String| self.snapshots.iter().any(|(one, ..)| one == id);
         if let Some(id) = ids.iter().find(|id| !known(id)) {
-            // EC2 does not say which.
+            // EC2 does not name it.
             let _ = id;
             return Err(("InvalidSnapshot.NotFound", "It does not exist.".into()));
         }

@@ -1,4 +1,4 @@
-//! What is asked about volumes: by id, in lists, and where they are.
+//! Reads of volumes: by id, in lists, and where they are.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::testing::recorded;
@@ -68,7 +68,7 @@ fn absence_is_only_what_ec2_says_of_that_id() {
         cloud.refuse("DescribeVolumes", code, "not now");
         assert!(cloud.aws().get_volumes(&[vol(1)]).is_err(), "{code}");
     }
-    // Refused for an id that nobody asked for: each is asked for alone.
+    // Refused for an id that was not requested: each is requested alone.
     cloud.refuse(
         "DescribeVolumes",
         "InvalidVolume.NotFound",

@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::Aws;
 use crate::testing::{EC2, host, instances, no_topology, refusal};
 
-/// What the probe says to an answer.
+/// The probe's result for an answer.
 fn probe(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
     let host = host();
     host.expect("POST", EC2).answers_with(status, headers, body);

@@ -1,4 +1,4 @@
-//! What a Service's annotations ask of its load balancer.
+//! What a Service's annotations request of its load balancer.
 //!
 //! [`ANNOTATIONS`] names each one with its default; README.md's table is printed from it. The values are read in
 //! [`crate::balancers::annotations::settings`].
@@ -154,7 +154,7 @@ pub const ANNOTATIONS: Table = Table::new(
     ],
 );
 
-/// Which load balancer a Service asks for.
+/// Which load balancer a Service requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// Classic Load Balancer.
@@ -166,7 +166,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What the annotation says. Only upstream's very words count, and everything else means Classic (`isNLB` and `isLBExternal` in
+    /// The annotation's value. Only upstream's exact values count, and everything else means Classic (`isNLB` and `isLBExternal` in
     /// kubernetes/cloud-provider-aws): a Service that was written for upstream keeps its load balancer.
     pub fn of(service: &Service) -> Self {
         match service.annotation(&ANNOTATIONS.key("type")) {

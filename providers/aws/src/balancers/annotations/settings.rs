@@ -1,7 +1,7 @@
 //! The values of a Service's annotations, all checked.
 //!
 //! [`Settings::read`] turns them into values and finds everything about the Service that this cloud cannot do, in one `invalid`, before
-//! anything is asked of the cloud.
+//! any request to the cloud.
 
 use cloudwit_guest_sdk::annotations::Reader;
 use cloudwit_guest_sdk::prelude::*;
@@ -22,7 +22,7 @@ pub enum BackendProtocol {
     Https,
 }
 
-/// Where health checks knock, as far as annotations say.
+/// Where health checks connect, as far as annotations set it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HealthSettings {
     /// Upper case.
@@ -54,7 +54,7 @@ pub struct AccessLog {
     pub prefix: String,
 }
 
-/// Everything the annotations say, checked.
+/// All settings of the annotations, validated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
     /// Not on the Internet.
@@ -67,17 +67,17 @@ pub struct Settings {
     pub extra_security_groups: Vec<String>,
     /// Further tags.
     pub tags: Vec<Pair>,
-    /// What Nodes have to carry; an empty value asks for the key alone.
+    /// Labels that Nodes must have; an empty value requires the key alone.
     pub node_labels: Vec<Pair>,
     /// PROXY protocol (Classic).
     pub proxy_protocol: bool,
     /// How Nodes are spoken to.
     pub backend: Option<BackendProtocol>,
-    /// Whether a health check by the backend's own protocol speaks TLS.
+    /// Whether a health check by the backend's own protocol uses TLS.
     pub backend_tls: bool,
     /// ARN.
     pub certificate: Option<String>,
-    /// Ports that speak TLS; none for all.
+    /// Ports that use TLS; none for all.
     tls_ports: Option<Vec<String>>,
     /// Name of a TLS policy.
     pub tls_policy: Option<String>,
@@ -97,7 +97,7 @@ pub struct Settings {
     pub private_addresses: Vec<String>,
     /// Key and `true` or `false`.
     pub target_attributes: Vec<Pair>,
-    /// What counts in part only, for people.
+    /// What counts in part only, for messages.
     pub warnings: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ impl Settings {
         (settings, reader.finish())
     }
 
-    /// Whether this port speaks TLS to clients: there is a certificate, and the port is named or all are.
+    /// Whether this port serves TLS to clients: there is a certificate, and the port is named or all are.
     pub fn speaks_tls(&self, port: &ServicePort) -> bool {
         let number = port.port.to_string();
         let name = port.name.as_deref();
@@ -185,7 +185,7 @@ impl Settings {
         self.certificate.is_some() && self.tls_ports.as_ref().is_none_or(named)
     }
 
-    /// Whether the Service names this security group, which is then the operator's, whoever made it.
+    /// Whether the Service names this security group, which is then the operator's in any case.
     pub fn names_group(service: &Service, id: &str) -> bool {
         let mut read = ANNOTATIONS.read(service);
         ["security-groups", "extra-security-groups"]
@@ -253,7 +253,7 @@ const BACKENDS: &[(&str, BackendProtocol)] = &[
     ("https", BackendProtocol::Https),
 ];
 
-/// What the load balancers of this cloud cannot do, whatever the annotations say (`clouds/aws.md`, "Common refusals").
+/// What the load balancers of this cloud cannot do, regardless of annotations (`clouds/aws.md`, "Common refusals").
 fn check_service(read: &mut Reader<'_>, service: &Service, kind: Kind) {
     if service.session_affinity_seconds.is_some() {
         read.mistake("sessionAffinity is ClientIP, but the load balancers of AWS know only None");

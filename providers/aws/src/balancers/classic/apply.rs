@@ -1,4 +1,4 @@
-//! Classic Load Balancers: reads what is there, asks [`crate::balancers::classic::plan`] what to do, and does it.
+//! Classic Load Balancers: reads what is there, plans by [`crate::balancers::classic::plan`], and applies the plan.
 
 use cloudwit_guest_sdk::cidr::source_ranges;
 use cloudwit_guest_sdk::names::default_load_balancer_name;
@@ -20,7 +20,7 @@ use crate::balancers::security_groups::plan::{distrust, front_rules, node_rules_
 use crate::balancers::security_groups::{CLASSIC_PREFIX, Group};
 use crate::balancers::target_instances::Instances;
 
-/// What AWS says to an instance that it does not know (any more).
+/// AWS's error codes for an instance that does not exist (any more).
 const NO_INSTANCE: &[&str] = &["InvalidInstance", "InvalidEndPoint"];
 
 /// Most security groups of a load balancer (quotas of Elastic Load Balancing, "Security groups per load balancer").
@@ -188,7 +188,7 @@ impl Aws {
         Ok(ids)
     }
 
-    /// Deletes our own group after others took its place. One that cannot go yet is found by its name when the load balancer is deleted.
+    /// Deletes the load balancer's own group after others replaced it. One that cannot go yet is found by its name when the load balancer is deleted.
     fn drop_replaced_group(&self, wanted: &Wanted, seen: &Seen, groups: &[Group]) {
         let name = format!("{CLASSIC_PREFIX}{}", wanted.name);
         let replaced = groups

@@ -156,7 +156,7 @@ pub fn health_check(service: &Service, settings: &Settings, config: &Config) -> 
 }
 
 impl Attributes {
-    /// As the annotations ask.
+    /// As the annotations request.
     pub fn wanted(settings: &Settings) -> Self {
         Self {
             cross_zone: settings.cross_zone,
@@ -185,7 +185,7 @@ impl Attributes {
         })
     }
 
-    /// Whether these are as wanted; what is switched off has no details.
+    /// Whether these are as desired; what is switched off has no details.
     pub fn fit(&self, wanted: &Self) -> bool {
         let logs = &wanted.access_log;
         let same_logs = if logs.enabled {
@@ -254,7 +254,7 @@ fn read_listener(item: &Element) -> Option<Listener> {
     })
 }
 
-/// The cloud answers in either case. What it might learn to speak later is equal to nothing that we want.
+/// The cloud answers in either case. Protocols added later equal no desired one.
 fn protocol(text: &str) -> &'static str {
     let known = ["TCP", "SSL", "HTTP", "HTTPS"];
     known

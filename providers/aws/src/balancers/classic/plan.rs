@@ -14,7 +14,7 @@ const PROXY_POLICY: &str = "k8s-proxyprotocol-enabled";
 /// How the names of TLS policies begin that stand for one of the cloud's (kubernetes/cloud-provider-aws, `SSLNegotiationPolicyNameFormat`).
 const TLS_POLICY_PREFIX: &str = "k8s-SSLNegotiationPolicy-";
 
-/// Makes it. Tags come with it, so that it is ours from its first moment.
+/// Creates it. Tags are part of the request, so that it is owned from the start.
 pub fn create(wanted: &Wanted) -> Step {
     let mut form = named(wanted);
     form = listener_fields(form, &wanted.listeners);
@@ -27,7 +27,7 @@ pub fn create(wanted: &Wanted) -> Step {
     Step::classic("CreateLoadBalancer", tag_fields(form, "Tags.member.", &wanted.tags))
 }
 
-/// As it is right after it was made: what could not be said then is open.
+/// As it is right after creation: what could not be set then is open.
 pub fn just_created(wanted: &Wanted, dns_name: String) -> Seen {
     Seen {
         dns_name,
@@ -82,8 +82,8 @@ pub fn apply_groups(wanted: &Wanted) -> Step {
     Step::classic("ApplySecurityGroupsToLoadBalancer", form)
 }
 
-/// Brings the registered instances in line: who comes first, so that there is always somebody. What stands between the two halves is the
-/// caller's: rules of groups that nobody needs any more.
+/// Brings the registered instances in line: additions first, so that there is always a target. What comes between the two halves is the
+/// caller's: rules of groups that are not needed any more.
 pub fn instances(name: &str, wanted: &[String], seen: &[String]) -> (Option<Step>, Option<Step>) {
     let step = |action, ids: Vec<&String>| {
         let mut form = Form::new().field("LoadBalancerName", name);
@@ -181,7 +181,7 @@ fn proxy_protocol(wanted: &Wanted, seen: &Seen, steps: &mut Vec<Step>) {
         let want = wanted.proxy_protocol && wanted.listeners.iter().any(|listener| listener.node_port == port);
         let has = policies(port).iter().any(|name| name == PROXY_POLICY);
         if want != has {
-            // Other policies of the port are somebody else's and stay.
+            // Other policies of the port are foreign and stay.
             let others = policies(port)
                 .iter()
                 .map(String::as_str)

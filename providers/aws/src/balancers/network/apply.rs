@@ -1,7 +1,7 @@
-//! Network Load Balancers: reads what is there, asks the plans what to do, and does it.
+//! Network Load Balancers: reads what is there, plans, and applies the plans.
 //!
-//! The order keeps traffic flowing: the load balancer, what Nodes let in, target groups with their targets, listeners; then whatever nobody
-//! needs any more.
+//! The order keeps traffic flowing: the load balancer, what Nodes let in, target groups with their targets, listeners; then deletion of whatever
+//! is not needed any more.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ const RULES_POLL: Duration = Duration::from_secs(1);
 /// The lock for that. Rules for path MTU discovery belong to all load balancers together.
 pub(crate) const RULES_LOCK: &str = "balancer-node-rules";
 
-/// When to look again at a load balancer without an address.
+/// Poll interval of a load balancer without an address.
 const BUILD_POLL: Duration = Duration::from_secs(5);
 
 impl Aws {
@@ -168,7 +168,7 @@ impl Aws {
             .ok_or_else(|| AwsError::unavailable("CreateLoadBalancer: the answer shows no load balancer".into()))
     }
 
-    /// The security groups it should have; none where nothing is said: groups are not managed, or it was made without and can get none.
+    /// The security groups it should have; none where it is left alone: groups are not managed, or it was made without and can get none.
     fn network_groups(
         &self,
         service: &Service,
@@ -202,11 +202,11 @@ impl Aws {
     }
 
     /// Makes `groups`, which are those of the targets, let this traffic in if `open`. The cluster's other groups in the VPC (in all where it is not
-    /// known) let in nothing of it: Nodes that were targets once may have left rules there. Who changes them looks once more under a lock:
+    /// known) let in nothing of it: Nodes that were targets once may have left rules there. Before a change they are read once more under a lock:
     /// several load balancers share them.
     ///
     /// # Errors
-    /// `pending` while another call has the lock; what AWS says.
+    /// `pending` while another call has the lock; the error of AWS.
     pub(crate) fn bring_node_rules(
         &self,
         vpc: Option<&str>,

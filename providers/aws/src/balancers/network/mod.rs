@@ -42,14 +42,14 @@ pub struct Wanted {
     pub ports: Vec<Port>,
     /// Attributes that are kept in line.
     pub attributes: Vec<Pair>,
-    /// Attributes of all target groups; empty where nobody asked.
+    /// Attributes of all target groups; empty where none are requested.
     pub target_attributes: Vec<Pair>,
     /// Tags that have to be there; others may.
     pub tags: Vec<Pair>,
 }
 
 impl Wanted {
-    /// What the Service asks for.
+    /// What the Service requests.
     pub fn of(
         keys: Keys,
         cluster: &str,

@@ -8,7 +8,7 @@ use crate::balancers::network::{Listener, Port, Seen, Wanted};
 use crate::balancers::security_groups::tag_fields;
 use crate::balancers::steps::{Step, missing_tags};
 
-/// Makes it in these subnets. Tags come with it, so that it is ours from its first moment; addresses and groups can be given only now.
+/// Creates it in these subnets. Tags are part of the request, so that it is owned from the start; addresses and groups can be given only now.
 pub fn create(
     wanted: &Wanted,
     subnets: &[String],
@@ -31,7 +31,7 @@ pub fn create(
     Step::network("CreateLoadBalancer", tag_fields(form, "Tags.member.", &wanted.tags))
 }
 
-/// Tags, attributes and security groups. `groups` is none where nothing is said about them.
+/// Tags, attributes and security groups. `groups` is none where they are left alone.
 pub fn update(
     wanted: &Wanted,
     seen: &Seen,
@@ -66,7 +66,7 @@ pub fn add_tags(arn: &str, tags: &[Pair]) -> Option<Step> {
     })
 }
 
-/// The attributes of a target group that are asked for and not so.
+/// The attributes of a target group that are requested and not so.
 pub fn target_attributes(arn: &str, wanted: &[Pair], seen: &[Pair]) -> Option<Step> {
     let changed = missing_tags(wanted, seen);
     (!changed.is_empty()).then(|| {
@@ -78,8 +78,8 @@ pub fn target_attributes(arn: &str, wanted: &[Pair], seen: &[Pair]) -> Option<St
     })
 }
 
-/// Brings the listeners in line. `groups` are the ids of the target groups, in the order of the wanted ports. First what only changes, so
-/// that traffic goes on; then what goes; then what comes, which may need the port of one that went.
+/// Brings the listeners in line. `groups` are the ids of the target groups, in the order of the wanted ports. Changes first, so
+/// that traffic continues; then deletions; then creations, which may need the port of a deleted one.
 pub fn listeners(wanted: &Wanted, balancer: &str, seen: &[Listener], groups: &[String]) -> Vec<Step> {
     // A listener can change between TCP and TLS, but not to and from UDP.
     let udp = |protocol: &str| protocol.find("UDP").is_some();

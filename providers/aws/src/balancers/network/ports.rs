@@ -1,6 +1,6 @@
 //! What a Network Load Balancer's ports lead to: reads listeners, target groups and targets, and brings the latter two in line.
 //!
-//! Which target groups are the load balancer's is read from its listeners, not from what the groups say of themselves.
+//! Which target groups are the load balancer's is read from its listeners, not from the groups themselves.
 
 use cloudwit_guest_sdk::prelude::*;
 

@@ -68,7 +68,7 @@ pub struct GroupSeen {
 }
 
 impl GroupSeen {
-    /// Whether it can become what is wanted: what cannot be changed is right. The name does not count, since earlier versions of upstream
+    /// Whether it can become the desired one: what cannot be changed is right. The name does not count, since earlier versions of upstream
     /// made others.
     pub fn can_be(&self, wanted: &GroupWanted) -> bool {
         self.port == wanted.port
@@ -138,7 +138,7 @@ pub fn wanted(
 }
 
 /// The traffic's own port by TCP, or the Service's for `externalTrafficPolicy: Local`, and annotations win; but where the operator chose kube-proxy's
-/// for all, protocol, port and path are its own whatever the annotations say (upstream's `buildNLBHealthCheckConfiguration`).
+/// for all, protocol, port and path are its own regardless of annotations (upstream's `buildNLBHealthCheckConfiguration`).
 fn health(service: &Service, settings: &Settings, config: &Config) -> Health {
     let asked = &settings.health;
     let (protocol, port, path, times, interval) = match service.health_check_node_port {
@@ -178,7 +178,7 @@ impl Health {
     }
 }
 
-/// Makes a target group. Tags come with it, so that it is ours from its first moment.
+/// Creates a target group. Tags are part of the request, so that it is owned from the start.
 pub fn create(wanted: &GroupWanted, vpc: &str, tags: &[Pair]) -> Step {
     let form = Form::new()
         .field("Name", &wanted.name)

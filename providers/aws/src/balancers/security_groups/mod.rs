@@ -1,4 +1,4 @@
-//! Security groups: how they look, and the requests about them.
+//! Security groups: their form, and the requests about them.
 //!
 //! EC2 merges rules that differ in one part only, so all comparing is done on rules with one source each ([`Rule`]). What should be in a
 //! group is decided in [`crate::balancers::security_groups::plan`]; requests are sent by `classic::apply` and `network::apply`.
@@ -50,7 +50,7 @@ pub struct Rule {
     pub to: i32,
     /// Where it comes from.
     pub source: Source,
-    /// Free text; empty for none. The cloud does not tell rules apart by it.
+    /// Free text; empty for none. The cloud does not distinguish rules by it.
     pub description: String,
 }
 
@@ -130,7 +130,7 @@ pub fn read_group(item: &Element) -> Group {
     }
 }
 
-/// The rules that one merged permission stands for.
+/// The rules of one merged permission.
 fn read_rules(permission: &Element) -> Vec<Rule> {
     let number = |name| permission.text(name).and_then(|text| text.parse().ok()).unwrap_or(-1);
     let (from, to) = (number("fromPort"), number("toPort"));
@@ -159,7 +159,7 @@ fn read_rules(permission: &Element) -> Vec<Rule> {
     rules
 }
 
-/// Adds `TagSpecification.1` or `Tag.n` fields, whatever `prefix` says.
+/// Adds `TagSpecification.1` or `Tag.n` fields, by `prefix`.
 pub fn tag_fields(mut form: Form, prefix: &str, tags: &[Pair]) -> Form {
     for (index, Pair { key, value }) in tags.iter().enumerate() {
         let item = format!("{prefix}{}", (index + 1));

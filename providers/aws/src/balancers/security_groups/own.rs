@@ -12,14 +12,14 @@ use crate::balancers::security_groups::{Group, Rule, create, read_group, tag_fie
 use crate::balancers::steps::{Step, missing_tags};
 use crate::tags::CLUSTER_PREFIX;
 
-/// When to look again while the cloud holds on to something.
+/// Poll interval while the cloud still uses something.
 const RELEASE_POLL: Duration = Duration::from_secs(5);
 
 /// What a load balancer's own group should be.
 pub struct OwnGroup<'a> {
     /// Its name.
     pub name: &'a str,
-    /// For people.
+    /// Free text.
     pub description: &'a str,
     /// Tags that have to be there.
     pub tags: &'a [Pair],
@@ -48,7 +48,7 @@ impl Aws {
     /// The load balancer's own group as it should be. `seen` are groups that were looked up already; it is mostly among them.
     ///
     /// # Errors
-    /// `invalid` when the group of this name is another cluster's; what AWS says.
+    /// `invalid` when the group of this name is another cluster's; the error of AWS.
     pub(crate) fn own_group(&self, wanted: &OwnGroup<'_>, seen: &[Group]) -> Result<Group, AwsError> {
         let attached = seen.iter().find(|group| group.name == wanted.name).cloned();
         let mut group = match attached {
@@ -85,7 +85,7 @@ impl Aws {
                 tags: wanted.tags.to_vec(),
                 rules: Vec::new(),
             }),
-            // Somebody was quicker: most likely we ourselves, before a crash.
+            // Created meanwhile: most likely by Cloudwit itself, before a crash.
             None => find()?.ok_or_else(|| {
                 AwsError::conflict(format!("security group {} exists and cannot be found yet", wanted.name))
             }),

@@ -1,7 +1,7 @@
 //! Which ingress rules a security group should have. Pure: groups in, steps out.
 //!
-//! Two kinds of groups. A load balancer's own group holds exactly what its Service asks for ([`exact`]). The groups of the nodes belong to
-//! the operator: there, only rules that are marked as ours are added and taken away ([`node_rules_classic`], [`node_rules_network`]).
+//! Two kinds of groups. A load balancer's own group holds exactly what its Service requests ([`exact`]). The groups of the nodes belong to
+//! the operator: there, only rules that are marked as Cloudwit's are added and removed ([`node_rules_classic`], [`node_rules_network`]).
 
 use cloudwit_guest_sdk::reconcile::{Diff, diff};
 
@@ -34,13 +34,13 @@ pub fn front_rules<'a>(ports: impl Iterator<Item = (&'a str, u16)>, ranges: &[St
     rules
 }
 
-/// Makes the group hold exactly these rules: first what is missing, then what is too much, so that no wanted traffic is ever shut out.
+/// Makes the group hold exactly these rules: first missing ones are added, then surplus ones removed, so that desired traffic is never blocked.
 pub fn exact(group: &Group, wanted: &[Rule]) -> Vec<Step> {
     let Diff { create, delete, .. } = diff(wanted, &group.rules, Rule::same, |_, _| true);
     change(&group.id, &create, &delete)
 }
 
-/// The nodes' groups let everything in from the load balancer's group: `wanted` are the ids of the nodes' groups, `seen` what is known
+/// The nodes' groups let everything in from the load balancer's group: `wanted` are the ids of the nodes' groups, `seen` what is observed
 /// of them and of groups that trust the load balancer still.
 pub fn node_rules_classic(seen: &[Group], wanted: &[String], balancer_group: &str) -> Vec<Step> {
     let rule = Rule::all_from_group(balancer_group);
@@ -93,7 +93,7 @@ pub fn node_rules_network(group: &Group, traffic: &NodeTraffic, open: bool) -> V
     let mut wanted: Vec<Rule> = Vec::new();
     if open {
         wanted.extend(rules(traffic.protocol, &traffic.ports, &traffic.clients, &client));
-        // Health checks are clients like any other when everybody may connect to the very ports that are checked.
+        // Health checks are clients like any other when every address may connect to the very ports that are checked.
         let everybody = traffic.protocol == "tcp" && traffic.clients.iter().any(|range| range == "0.0.0.0/0");
         let unchecked = traffic
             .health_ports

@@ -16,16 +16,16 @@ use crate::balancers::annotations::settings::Settings;
 use crate::balancers::subnets::plan::{Subnet, Traits, discover, named};
 use crate::tags::{CLUSTER_PREFIX, ec2_tags, tag};
 
-/// How long the list is believed: a new subnet, tag or route counts after this time at the latest.
+/// How long the list is cached: a new subnet, tag or route counts after this time at the latest.
 const KEPT: Duration = Duration::from_secs(5 * 60);
 
-/// How long a call waits for another one that is asking.
+/// How long a call waits for another one with the same request.
 const WAIT: Duration = Duration::from_secs(20);
 
 /// Its place in the state.
 const KEY: &str = "balancer-subnets";
 
-/// Tags that say what a subnet is for, whatever their value (`clouds/aws.md`).
+/// Role tags of subnets, whatever their value (`clouds/aws.md`).
 const ROLES: [(&str, u8); 2] = [
     ("kubernetes.io/role/elb", Traits::FOR_PUBLIC),
     ("kubernetes.io/role/internal-elb", Traits::FOR_INTERNAL),

@@ -1,4 +1,4 @@
-//! Which subnets a load balancer stands in. Pure: the VPC's subnets in, ids out.
+//! Which subnets a load balancer is in. Pure: the VPC's subnets in, ids out.
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -17,7 +17,7 @@ pub struct Subnet {
     pub traits: Traits,
 }
 
-/// What speaks for or against a subnet, as bits, since it is kept between calls.
+/// Properties by which subnets are ranked, as bits, since it is kept between calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Traits(pub u8);
 
@@ -45,7 +45,7 @@ impl Traits {
 /// in a whole zone and public as any other.
 ///
 /// # Errors
-/// `invalid` when there is none, with what was looked for.
+/// `invalid` when there is none, with what was looked up.
 pub fn discover(subnets: &[Subnet], internal: bool, fallback: &str) -> Result<Vec<String>, Failure> {
     let role = if internal {
         Traits::FOR_INTERNAL

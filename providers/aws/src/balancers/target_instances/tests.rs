@@ -114,7 +114,7 @@ fn describe(request: &SentRequest) -> FakeAnswer {
     FakeAnswer::xml(200, &format!("<R><reservationSet>{items}</reservationSet></R>"))
 }
 
-/// What is known of these instances, and how often AWS was asked for instances.
+/// What is known of these instances, and how many requests for instances AWS got.
 fn look(host: &FakeHost, ids: &[String]) -> (Instances, usize) {
     let of = |host: &FakeHost| {
         let all = host.requests();
@@ -136,7 +136,7 @@ fn fifty_thousand_instances_fit_in_state_requested_once() {
         assert_eq!((asked, &found.ids), (count / 1000, &ids));
         assert_eq!(found.groups, ["sg-0123456789abcdef0", "sg-0123456789abcdef1"]);
         assert_eq!(look(&host, &ids), (found, 0));
-        // Of some only their own group is told, and one that joins is asked for alone.
+        // Of some only their own group is reported, and one that joins is requested alone.
         let some = [id(2), id(4), id(count)];
         let (found, asked) = look(&host, &some);
         assert_eq!((asked, found.ids.as_slice()), (1, some.as_slice()));
@@ -158,7 +158,7 @@ fn full_state_fails_nothing_and_is_reported_once() {
     let logs = host.logs();
     assert_eq!(logs.len(), 1, "{logs:?}");
     assert!(logs[0].message.contains("grants.state.maxBytes"), "{logs:?}");
-    // What fits goes on being kept.
+    // What fits is still kept.
     assert_eq!(look(&host, &ids[..1_000]).1, 1);
     assert_eq!(look(&host, &ids[..1_000]).1, 0);
 }

@@ -24,7 +24,7 @@ fn recorded() -> Table {
     table("", "")
 }
 
-/// As EC2 has a route whose instance was terminated: the interface is said, the instance may not be.
+/// As EC2 has a route whose instance was terminated: it has the interface, but may have no instance.
 fn dead() -> Table {
     let hop = format!(
         "<instanceId>{}</instanceId><origin>CreateRoute</origin><state>active",
@@ -62,7 +62,7 @@ fn route_is_created_if_missing_and_dead_one_replaced() {
         creation(&dead(), cidr("10.244.0.0/24"), id),
         Step::Replace("10.244.0.0/24".into())
     );
-    // Somebody else's live route is for AWS to refuse, not for us to replace.
+    // A foreign live route is refused by AWS and never replaced.
     assert_eq!(creation(&recorded(), cidr("0.0.0.0/0"), id), Step::Create);
     assert_eq!(creation(&recorded(), cidr("10.244.9.0/24"), id), Step::Create);
 }

@@ -1,7 +1,7 @@
 //! The types of volumes, and what EBS allows for each. Pure.
 //!
 //! Source of the numbers: Amazon EBS User Guide, "Amazon EBS volume types" and "Constraints on the size and configuration of an EBS volume"; gp3 with the limits
-//! of September 2025. A region may allow less, and says so.
+//! of September 2025. A region may allow less, and then returns an error.
 
 use cloudwit_guest_sdk::prelude::*;
 
@@ -82,7 +82,7 @@ pub(crate) fn kind_of(name: &str) -> Option<&'static DiskKind> {
     KINDS.iter().find(|kind| kind.name.eq_ignore_ascii_case(name))
 }
 
-/// The same for a type that a class wants.
+/// The same for a type that a class requests.
 ///
 /// # Errors
 /// `invalid` with the names there are.

@@ -1,6 +1,6 @@
 //! Parameters of StorageClasses, VolumeAttributesClasses and VolumeSnapshotClasses, with upstream's names in any case. Pure.
 //!
-//! What upstream's driver takes and this one cannot honour is refused by its name: a class that is half honoured makes disks that nobody wanted.
+//! What upstream's driver takes and this one cannot honour is refused by its name: a class that is half honoured makes wrong disks.
 
 pub(crate) mod kinds;
 pub(crate) mod tags;
@@ -44,7 +44,7 @@ const MUTABLE: [&str; 4] = ["type", "volumeType", "iops", "throughput"];
 /// The type of a volume for which the class names none, as upstream's.
 const USUAL_TYPE: &str = "gp3";
 
-/// Operations a second that a class wants.
+/// Operations a second that a class requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WantedIops {
     /// So many.
@@ -53,7 +53,7 @@ pub(crate) enum WantedIops {
     PerGib(u32),
 }
 
-/// What a class wants.
+/// What a class requests.
 #[derive(Debug)]
 pub(crate) struct Class {
     /// The type.
@@ -66,7 +66,7 @@ pub(crate) struct Class {
     pub grow: bool,
     /// MiB a second.
     pub throughput: Option<u32>,
-    /// Whether it is encrypted, where the class says so.
+    /// Whether it is encrypted, where the class sets it.
     pub encrypted: Option<bool>,
     /// The key; empty for the account's own.
     pub key: String,
@@ -129,7 +129,7 @@ fn wrong(name: &str, value: &str, advice: &str) -> Failure {
 }
 
 impl Class {
-    /// Reads what a StorageClass says, and what a VolumeAttributesClass says, which counts where both do. `about` is what is known of the claim, for the values
+    /// Reads a StorageClass's parameters and a VolumeAttributesClass's, which count where both have one. `about` is what is known of the claim, for the values
     /// of tags.
     ///
     /// # Errors
@@ -197,7 +197,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Reads what a VolumeAttributesClass says.
+    /// Reads the parameters of a VolumeAttributesClass.
     ///
     /// # Errors
     /// `invalid` with the parameter.

@@ -18,7 +18,7 @@ const LONGEST: (usize, usize) = (128, 256);
 /// Most tags of a class; EC2 takes 50 in all.
 const MOST: usize = 30;
 
-/// What stands for a value in a class's tag, and the tag of the claim or snapshot that has it.
+/// The placeholder of a value in a class's tag, and the tag of the claim or snapshot that has it.
 const VARIABLES: [(&str, &str); 5] = [
     (".PVCName", "kubernetes.io/created-for/pvc/name"),
     (".PVCNamespace", "kubernetes.io/created-for/pvc/namespace"),
@@ -40,7 +40,7 @@ pub(crate) fn grow_key() -> String {
     format!("{DRIVER}/AllowAutoIOPSIncreaseOnModify")
 }
 
-/// All tags of something with this name: `name_key` says whether it is a volume or a snapshot. `about` is what is known of the claim, `own` the class's.
+/// All tags of something with this name: `name_key` is that of a volume or of a snapshot. `about` is what is known of the claim, `own` the class's.
 pub(crate) fn tags_of(name_key: &str, name: &str, cluster: &ClusterTag, about: &[Pair], own: &[Pair]) -> Vec<Pair> {
     let mut tags = vec![
         Pair::new(name_key, name),
@@ -50,14 +50,14 @@ pub(crate) fn tags_of(name_key: &str, name: &str, cluster: &ClusterTag, about: &
     tags.append(&mut cluster.owned());
     tags.extend(about.iter().cloned());
     tags.extend(own.iter().cloned());
-    // A class may choose another name for people.
+    // A class may set another display name.
     if !own.iter().any(|tag| tag.key == "Name") {
         tags.push(Pair::new("Name", format!("{}-dynamic-{name}", cluster.id)));
     }
     tags
 }
 
-/// The tags that a class wants.
+/// The tags that a class requests.
 ///
 /// # Errors
 /// `invalid` for one without a key, with a reserved key, or with something in braces that is no variable.

@@ -1,10 +1,10 @@
 //! Names of devices, one for each volume of an instance.
 //!
-//! EC2 wants a name with each attachment, and never the same for two volumes of an instance. On Nitro the machine calls the device otherwise; its serial says
-//! which volume it is.
+//! EC2 requires a name with each attachment, and never the same for two volumes of an instance. On Nitro the machine calls the device otherwise; its serial
+//! names the volume.
 
 /// `/dev/xvd` and two letters, from `aa` to `dx`: what EC2 takes (upstream's `devicemanager/device_names.go`). The names of root devices are none of them, nor those
-/// of images, so they tell a Pod's volume from the machine's own.
+/// of images, so they distinguish a Pod's volume from the machine's own.
 const PREFIX: &str = "/dev/xvd";
 
 /// The last name.
@@ -22,7 +22,7 @@ pub(crate) fn free_name(used: &[String]) -> Option<String> {
     names().find(|name| !used.contains(name))
 }
 
-/// Whether a volume with this name was attached for a Pod: by us, by upstream's driver, or by the in-tree plugin.
+/// Whether a volume with this name was attached for a Pod: by Cloudwit, by upstream's driver, or by the in-tree plugin.
 pub(crate) fn is_of_a_pod(name: &str) -> bool {
     let letters = name.strip_prefix(PREFIX).unwrap_or_default().as_bytes();
     letters.len() == 2 && letters.iter().all(u8::is_ascii_lowercase) && *letters <= LAST[..]

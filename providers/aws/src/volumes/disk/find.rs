@@ -1,4 +1,4 @@
-//! Volumes asked for by id and by name, many in a request.
+//! Look-ups of volumes by id and by name, many in a request.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use cloudwit_guest_sdk::prelude::*;
 /// The tag with the volume's name, upstream's (`aws-ebs-csi-driver`, `VolumeNameTagKey`).
 pub(crate) const VOLUME_NAME: &str = "CSIVolumeName";
 
-/// How AWS says that there is no volume of an id.
+/// AWS's error code for an id without a volume.
 pub(crate) const NO_VOLUME: &str = "InvalidVolume.NotFound";
 
-/// Volumes by id; none for what AWS says does not exist.
+/// Volumes by id; none for what AWS reports as not found.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(BTreeMap<String, Option<Disk>>);
 
@@ -69,17 +69,17 @@ impl Aws {
     /// The volume that this handle means.
     ///
     /// # Errors
-    /// `not-found`; what AWS says.
+    /// `not-found`; the error of AWS.
     pub(crate) fn disk(&self, handle: &str) -> Result<Disk, Failure> {
         let disks = self.disks(Some(handle).into_iter())?;
         disks.get(handle)?.cloned().ok_or_else(|| no_volume(handle))
     }
 
-    /// The volumes of this name that are this cluster's, or nobody's: upstream's driver tags clusters only where it is told one. Those whose creation failed
-    /// are among them, those that go are not.
+    /// The volumes of this name that are this cluster's, or no cluster's: upstream's driver tags clusters only where one is configured. Those whose creation failed
+    /// are among them, those that are being deleted are not.
     ///
     /// # Errors
-    /// What AWS says.
+    /// The error of AWS.
     pub(crate) fn disks_named(&self, name: &str) -> Result<Vec<Disk>, AwsError> {
         let filter = format!("tag:{VOLUME_NAME}");
         let call = self.api.ec2("DescribeVolumes").filter(&filter, [name]);

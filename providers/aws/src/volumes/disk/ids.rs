@@ -8,7 +8,7 @@ const VOLUME: &str = "vol-";
 /// How ids of snapshots begin.
 const SNAPSHOT: &str = "snap-";
 
-/// The volume's id in what a PersistentVolume says: `vol-...`, and what the in-tree plugin wrote and took, `aws://ZONE/vol-...`, `aws:///vol-...`. None for
+/// The volume's id in a PersistentVolume's handle: `vol-...`, and what the in-tree plugin wrote and took, `aws://ZONE/vol-...`, `aws:///vol-...`. None for
 /// what AWS cannot have given out, so that nothing has to be requested for it.
 pub(crate) fn volume_id(handle: &str) -> Option<&str> {
     let id = match handle.strip_prefix(crate::PROVIDER_ID_PREFIX) {

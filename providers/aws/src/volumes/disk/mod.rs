@@ -123,7 +123,7 @@ impl Disk {
         self.gib.saturating_mul(GIB)
     }
 
-    /// In the contract's words, under the id that it was asked for by.
+    /// In the contract's terms, under the requested id.
     pub(crate) fn volume(&self, id: &str) -> Volume {
         let attachment = |one: &DiskAttachment| Attachment {
             node_id: one.instance.clone(),

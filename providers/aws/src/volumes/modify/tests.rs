@@ -71,7 +71,7 @@ fn growth_has_the_bounds_of_the_type_and_what_ec2_says() {
         cloud.refuse("ModifyVolume", code, "later");
         assert_eq!(expand(&cloud, 6).unwrap_err().kind, FailureKind::Conflict, "{code}");
     }
-    // A type that EBS has got since has bounds that only EBS knows.
+    // A newer type of EBS has bounds that are not known here.
     cloud.change(&vol(1), |disk| disk.kind = "gp9".into());
     assert_eq!(expand(&cloud, 99_999).unwrap().size, 99_999 * GIB);
 }
