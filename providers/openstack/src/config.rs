@@ -1,7 +1,7 @@
 //! The cloud config: `cloud.conf` of upstream's provider, in git-config syntax (`[Global]`, `auth-url = ...`) or as JSON with the same names.
 //!
-//! Every key of upstream is known here: honoured, or refused with a sentence that says what to do instead. README.md has them as a table.
-//! Keys of other components that share the file (`[Metadata]`) are read past.
+//! Every key of upstream is handled: honoured, or refused with an error that names the alternative. README.md has them as a table.
+//! Keys of other components that share the file (`[Metadata]`) are ignored.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,7 +21,7 @@ use crate::volumes::config::BlockStorage;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub struct Config {
-    /// `[Global]`: where Keystone is and who we are.
+    /// `[Global]`: Keystone's URL and the credentials.
     pub global: Global,
     /// `[Networking]`: which addresses Nodes get.
     pub networking: Networking,
@@ -79,7 +79,7 @@ pub struct Global {
     pub application_credential_name: Option<String>,
     /// Its secret in plain text; the secret `application-credential-secret` where it is left out.
     pub application_credential_secret: Option<String>,
-    /// A token that somebody else got.
+    /// A token that was obtained elsewhere.
     pub token: Option<String>,
     /// Interface of the endpoints: `public`, `internal` or `admin`.
     pub os_endpoint_type: Option<String>,
@@ -152,7 +152,7 @@ impl Global {
         format!("{}/v3", url.trim_end_matches('/'))
     }
 
-    /// The wish to reach Keystone. Where the other services are only Keystone knows.
+    /// The grant request for Keystone. The other services' hosts are only in Keystone's catalog.
     pub(crate) fn wish(&self) -> Option<HttpWish> {
         let reason = match given(&self.ca_file) {
             Some(file) => {

@@ -11,7 +11,7 @@
 //!   instances/   routes/   balancers/   volumes/
 //! ```
 //!
-//! On a server `location.rs` asks the metadata service alone.
+//! On a server `location.rs` queries the metadata service alone.
 //!
 //! Every call gets a fresh instance: [`OpenStack`] holds its configuration and the way to the cloud, nothing else.
 

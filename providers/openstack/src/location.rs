@@ -1,4 +1,4 @@
-//! The server that asks: who it is by the metadata service.
+//! The calling server: its identity by the metadata service.
 
 use std::time::Duration;
 

@@ -1,13 +1,13 @@
-//! The probe: one cheap call to each service that is used, so that every endpoint that is not granted is told at once.
+//! The probe: one cheap call to each service that is used, so that every endpoint that is not granted is reported at once.
 //!
-//! A cloud without Octavia passes: its Services say so when they want a load balancer.
+//! A cloud without Octavia passes: Services that request a load balancer get an error then.
 
 use cloudwit_guest_sdk::prelude::*;
 
 use crate::OpenStack;
 use crate::api::Endpoint;
 
-/// Asks every service.
+/// Calls every service.
 ///
 /// # Errors
 /// The first failure's case with the texts of all.

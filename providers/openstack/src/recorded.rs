@@ -48,7 +48,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// With [`GLOBAL`] and more configuration, and a Keystone that knows us.
+    /// With [`GLOBAL`] and more configuration, and a Keystone that accepts the credentials.
     pub fn new(more: &str) -> Self {
         Self::bare(&format!("{GLOBAL}{more}"))
     }
@@ -60,7 +60,7 @@ impl Stage {
         for name in ["password", "token", "application-credential-secret"] {
             host.secret(name, "s");
         }
-        // Where they are Keystone's catalog tells.
+        // Where they are is in Keystone's catalog.
         for service in ["nova", "neutron", "octavia"] {
             host.grants(&format!("http://{service}.test"), &["GET", "POST", "PUT", "DELETE"]);
         }
@@ -107,7 +107,7 @@ impl Stage {
             .collect()
     }
 
-    /// How often Keystone was asked for a token.
+    /// How many tokens were requested from Keystone.
     pub fn logins(&self) -> usize {
         self.host.requests().len() - self.calls().len()
     }

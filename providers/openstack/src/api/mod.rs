@@ -44,7 +44,7 @@ impl Api {
         })
     }
 
-    /// Begins a GET. The path begins where [`Endpoint`] says.
+    /// Begins a GET. The path begins where [`Endpoint`] defines it.
     pub fn get(&self, endpoint: Endpoint, path: &str) -> Call<'_> {
         self.call("GET", endpoint, path)
     }
@@ -199,7 +199,7 @@ impl Call<'_> {
         success(self.send_any()?)
     }
 
-    /// Sends it; none when Nova or Cinder itself says that there is no such thing. A 404 of anything else, such as a proxy whose backend is gone, is a failure.
+    /// Sends it; none when Nova or Cinder itself reports it as not found. A 404 of anything else, such as a proxy whose backend is gone, is a failure.
     ///
     /// # Errors
     /// As [`send`](Self::send), but never `not-found`.
@@ -256,7 +256,7 @@ impl Call<'_> {
             .transpose()
     }
 
-    /// Reads an answer to this call. An answer that is cut in the middle says nothing about the cloud, so it is as good as none.
+    /// Reads an answer to this call. An answer that is cut in the middle is no evidence about the cloud, so it counts as none.
     ///
     /// # Errors
     /// `unavailable`, with the place.
@@ -269,8 +269,8 @@ impl Call<'_> {
     }
 }
 
-/// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own sentence. A quota that
-/// Neutron or Cinder names so is `exhausted`, a load balancer that Octavia works on `failed-precondition`. 413 is how Nova throttles, and how Cinder says
+/// The answer, or the failure for it: by its status (see [`cloudwit_guest_sdk::failure`]), with the service's own message. A quota that
+/// Neutron or Cinder names so is `exhausted`, a load balancer that Octavia works on `failed-precondition`. 413 is how Nova throttles, and how Cinder reports
 /// that a quota is used up: then there is nothing to wait for.
 ///
 /// # Errors
@@ -288,7 +288,7 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     if throttled {
         response.status = 429;
     }
-    // Keystone and Octavia have no codes of their own: the name of the envelope says nothing.
+    // Keystone and Octavia have no codes of their own: the name of the envelope has no meaning.
     let code = match kind.as_str() {
         "" | "error" | "Client" | "Server" => response.status.to_string(),
         _ => kind.clone(),
@@ -304,8 +304,8 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     })
 }
 
-/// Whether a conflict means that Octavia works on the load balancer; parts say it in other words than the load balancer itself, and none with a
-/// code. The one place where a sentence is read.
+/// Whether a conflict means that Octavia works on the load balancer; parts word it otherwise than the load balancer itself, and none has a
+/// code. The only place where a message is parsed.
 fn is_busy(conflict: &str) -> bool {
     // Searched by bytes: `str::contains` would bring its own four kilobytes.
     let says = |words: &str| {

@@ -1,4 +1,4 @@
-//! JSON as the services of OpenStack speak it: objects that are written field by field, and readers that say what is missing.
+//! JSON of the services of OpenStack: objects that are written field by field, and readers that name what is missing.
 
 use cloudwit_guest_sdk::Placeholder;
 use serde_json::{Map, Value};

@@ -1,8 +1,8 @@
-//! Who we are: Keystone v3 tokens by password, application credential, trust or another token.
+//! Authentication: Keystone v3 tokens by password, application credential, trust or another token.
 //!
 //! The secret is a placeholder that the host fills in, unless the operator left it in `cloud.conf` as upstream has it. The token and the
 //! endpoints of its catalog are kept in the host's memory until shortly before the token expires; of several calls that need one at the
-//! same time one asks.
+//! same time one requests it.
 
 pub mod catalog;
 
@@ -21,7 +21,7 @@ use crate::config::{Global, given};
 /// Under which name the session is kept.
 const NAME: &str = "keystone";
 
-/// Assumed where Keystone does not say when a token was issued: half of Keystone's own default of an hour.
+/// Assumed where Keystone does not report when a token was issued: half of Keystone's own default of an hour.
 const ASSUMED_LIFETIME: u64 = 1800;
 
 /// What a successful authentication gives.
@@ -57,7 +57,7 @@ impl fmt::Debug for Session {
     }
 }
 
-/// How to become somebody.
+/// Methods of authentication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Method {
     Password,
@@ -100,7 +100,7 @@ pub fn secret_name(global: &Global) -> Option<&'static str> {
     given(text).is_none().then_some(name)
 }
 
-/// What is missing to become somebody.
+/// Reports what is missing to authenticate.
 pub fn validate(global: &Global, problems: &mut Problems) {
     let Some(method) = Method::of(global) else {
         return problems.add(
@@ -268,7 +268,7 @@ impl Identity {
     /// The session that is kept, or a new one.
     ///
     /// # Errors
-    /// `denied` when Keystone refuses the credentials; else what it said.
+    /// `denied` when Keystone refuses the credentials; else its error.
     pub fn session(&self) -> Result<Session, Failure> {
         let token = Token::cached(&self.context.state(), NAME, || self.authenticate())?;
         Ok(Session::from_text(&token.value))
@@ -277,7 +277,7 @@ impl Identity {
     /// Makes a request with the session, and once again with a new one when its token is refused.
     ///
     /// # Errors
-    /// As [`session`](Self::session); what `attempt` says; the second refusal.
+    /// As [`session`](Self::session); the error of `attempt`; the second refusal.
     pub fn with_session(&self, attempt: impl Fn(&Session) -> Result<Response, Failure>) -> Result<Response, Failure> {
         let state = self.context.state();
         Token::with(
@@ -288,14 +288,14 @@ impl Identity {
         )
     }
 
-    /// A session as it is kept, and when it ends by our clock.
+    /// A session as it is kept, and when it ends by the host's clock.
     fn authenticate(&self) -> Result<(String, u64), Failure> {
         let request = self
             .http
             .post("/auth/tokens")
             .body("application/json", self.body.as_str());
         let response = crate::api::success(request.send_any()?).map_err(|mut failure| {
-            // An application credential or a trust that somebody has deleted: it is we who are not found, and nothing that was asked for.
+            // An application credential or a trust that was deleted: the identity is not found, and no requested resource.
             if failure.is_not_found() {
                 failure.kind = FailureKind::Denied;
             }
@@ -316,7 +316,7 @@ impl Identity {
     }
 }
 
-/// How many seconds a token lives. By Keystone's clock alone: ours may be wrong.
+/// How many seconds a token lives. By Keystone's clock alone: the host's may be wrong.
 fn lifetime(token: &Value) -> u64 {
     let time = |key| token.text(key).and_then(parse_rfc3339);
     match (time("issued_at"), time("expires_at")) {

@@ -1,4 +1,4 @@
-//! Every way to become somebody, tokens that end, catalogs that lack something.
+//! Every method of authentication, tokens that expire, catalogs that lack something.
 
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, placeholder};
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use crate::recorded::{GLOBAL, Stage, answer, file, json as recorded};
 
 const URL: &str = "[Global]\nauth-url = http://keystone.test/v3/\n";
 
-/// What is sent to Keystone with these keys of `[Global]`, and the secrets that are asked for.
+/// What is sent to Keystone with these keys of `[Global]`, and the secrets that are requested.
 fn sent(keys: &str) -> (Value, Vec<String>) {
     let stage = Stage::bare(&format!("{URL}{keys}"));
     assert_eq!(stage.host.check::<OpenStack>(), [], "{keys}");
@@ -127,7 +127,7 @@ fn one_login_serves_calls_until_the_token_nears_expiry() {
     assert_eq!(requests[0].url, "http://nova.test/v2.1/servers");
     assert_eq!(requests[0].header("x-auth-token"), Some("token-1"));
     assert_eq!(requests[0].header("x-openstack-nova-api-version"), Some("2.47"));
-    // The recorded token lives an hour. Our clock says November 2025, Keystone's says 2026: only the difference counts.
+    // The recorded token lives an hour. The host's clock is in November 2025, Keystone's in 2026: only the difference counts.
     stage.host.now(1_763_700_000 + 3600 - 301);
     assert_eq!((ask(), stage.logins()), (Ok(()), 1));
     stage.host.now(1_763_700_000 + 3600 - 299);

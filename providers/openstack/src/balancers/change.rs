@@ -71,7 +71,7 @@ impl Change {
         Self::new(method, Endpoint::Network, format!("/v2.0/{path}"), body, doing)
     }
 
-    /// Only while the thing has this revision, so that nobody else's change is lost.
+    /// Only while the resource has this revision, so that no concurrent change is lost.
     pub fn at_revision(mut self, revision: i64) -> Self {
         self.revision = Some(revision);
         self
@@ -91,7 +91,7 @@ impl Change {
     /// Makes it. Deleting what is gone is success.
     ///
     /// # Errors
-    /// What the cloud says, with what was being done in front.
+    /// The cloud's error, with what was being done in front.
     pub fn make(self, api: &Api) -> Result<Option<Response>, Failure> {
         let mut call = match self.method {
             "POST" => api.post(self.endpoint, &self.path),

@@ -1,4 +1,4 @@
-//! Making a load balancer: everything that could go wrong is looked at first, then one POST makes the whole of it.
+//! Creating a load balancer: everything that could fail is checked first, then one POST creates all of it.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::targets::address;
@@ -73,7 +73,7 @@ impl BalancerTask<'_> {
             return Err(Failure::invalid(unknown.join("; ")));
         }
         if let Some(id) = self.asked.balancer_id {
-            // Written back for one that served and was then deleted by somebody else: there will be a new one.
+            // Written back for one that served and was then deleted from outside: there will be a new one.
             if recorded_address(self.service).is_none() {
                 let text = [
                     "there is no load balancer ",
@@ -111,7 +111,7 @@ impl BalancerTask<'_> {
         found.map(drop).ok_or_else(gone)
     }
 
-    /// The subnet of the first Node that has one, where nothing says in which subnet the virtual IP shall be.
+    /// The subnet of the first Node that has one, where no subnet is configured for the virtual IP.
     fn node_subnet(&self, targets: &[&Target]) -> Result<Option<String>, Failure> {
         let asked = &self.asked.vip;
         if asked.port_id.is_some() || asked.subnet_id.is_some() || asked.network_id.is_some() {

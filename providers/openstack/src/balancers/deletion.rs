@@ -31,7 +31,7 @@ impl BalancerTask<'_> {
         };
         self.remove_security_group()?;
         let mut removed = Vec::new();
-        // The id of a load balancer that stays was written by a person who wants to share it.
+        // The id of a load balancer that stays was written by a user to share it.
         for key in if stays {
             &[BALANCER_ADDRESS][..]
         } else {

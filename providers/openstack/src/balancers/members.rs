@@ -28,7 +28,7 @@ pub fn server_id(node: &NodeRef) -> Option<&str> {
     Some(rest.rsplit_once('/').map_or(rest, |(_, id)| id)).filter(|id| !id.is_empty())
 }
 
-/// The targets whose Nodes have all these labels; an empty value stands for any.
+/// The targets whose Nodes have all these labels; an empty value matches any.
 pub fn selected<'t>(targets: &'t [Target], nodes: &[ClusterNode], selector: &[(&str, &str)]) -> Vec<&'t Target> {
     let takes = |node: &ClusterNode| {
         selector.iter().all(|(key, value)| {

@@ -1,14 +1,14 @@
 //! Load balancers by Octavia.
 //!
 //! ```text
-//!   annotations/ -> wanted.rs               what the Service wants
+//!   annotations/ -> wanted.rs               what the Service requests
 //!   task.rs -> octavia/                     what the cloud shows
 //!         both -> plan.rs                   the next change
 //!         change.rs                         makes it; then Octavia works, and the call ends with `pending`
 //!   floating_ips/, security_groups/         what is in Neutron, when the load balancer is right
 //! ```
 //!
-//! Nothing is remembered: each call finds out anew what is there and goes as far as it can.
+//! Nothing is cached: each call reads what is there and makes all changes that are possible.
 
 pub mod annotations;
 pub mod change;
@@ -226,7 +226,7 @@ impl BalancerTask<'_> {
                 return Ok(balancer);
             }
             self.check_certificate(&tree)?;
-            // Its tags may have been changed for another Service before the lock was ours.
+            // Its tags may have been changed for another Service before the lock was acquired.
             balancer = self.changeable(&steps)?;
             let Some(change) = plan.next(&balancer, &tree) else {
                 return Ok(balancer);
@@ -235,7 +235,7 @@ impl BalancerTask<'_> {
         }
     }
 
-    /// The load balancer as the Service wants it.
+    /// The load balancer as the Service requests it.
     pub(crate) fn wanted<'w>(
         &'w self,
         targets: &'w [&'w Target],
@@ -275,7 +275,7 @@ impl BalancerTask<'_> {
         }
     }
 
-    /// What is published for a load balancer as it stands: nothing while it is half built.
+    /// What is published for a load balancer in its current state: nothing while it is half built.
     fn shown_ingress(&self, balancer: &LoadBalancer) -> Result<Vec<Ingress>, Failure> {
         if balancer.phase() != Phase::Active {
             return Ok(Vec::new());
@@ -305,7 +305,7 @@ pub(crate) fn waiting_on(balancer: &LoadBalancer, steps: Option<Steps>) -> Failu
     failure
 }
 
-/// Octavia changes nothing of such a load balancer, and it may still carry traffic: a person has to decide.
+/// Octavia changes nothing of such a load balancer, and it may still carry traffic: an operator has to decide.
 pub(crate) fn in_error(balancer: &LoadBalancer) -> Failure {
     Failure::unavailable(format!(
         "load balancer {} is in ERROR and cannot be changed: `openstack loadbalancer failover {}` repairs it",

@@ -1,7 +1,7 @@
-//! What to change next so that a load balancer becomes what is wanted. Pure.
+//! What to change next so that a load balancer becomes the desired one. Pure.
 //!
 //! While Octavia works on one change, a load balancer takes no other, so there is one at a time; what comes after it follows from what the
-//! cloud shows then. So it goes on after a crash as if nothing had happened. The order:
+//! cloud shows then. So it continues after a crash. The order:
 //!
 //! ```text
 //!   our tag -> for each port: a listener in the way goes -> listener -> pool -> members -> monitor -> what is left of ours goes -> names
@@ -35,7 +35,7 @@ impl Plan<'_> {
         if !self.whole {
             return self.next_members(tree);
         }
-        // Before anything else is made, so that whoever deletes the load balancer sees that it is shared.
+        // Before anything else is made, so that a deletion of the load balancer finds it shared.
         if self.tags && !balancer.tags.contains(&self.claim.name) && self.claim.former.is_none() {
             return self.tag(balancer);
         }
@@ -65,7 +65,7 @@ impl Plan<'_> {
         pools.map(|pool| pool.id.clone()).collect()
     }
 
-    /// Our listener of a port.
+    /// The Service's listener of a port.
     pub fn listener<'t>(&self, tree: &'t Tree, port: &WantedPort<'_>) -> Option<&'t Listener> {
         tree.listeners.iter().find(|listener| {
             listener.port == port.port
@@ -193,7 +193,7 @@ impl Plan<'_> {
         Some(remove(left, tree.pool_of(left)))
     }
 
-    /// Names with the cluster's former name in them. The load balancer itself comes last: by it one sees that something is left.
+    /// Names with the cluster's former name in them. The load balancer itself comes last: its name shows whether something is left.
     fn rename(&self, balancer: &LoadBalancer, tree: &Tree) -> Option<Change> {
         self.claim.former.as_ref()?;
         let name = |part: &str| self.claim.renamed(part).map(|name| Object::new().text("name", &name));
@@ -244,7 +244,7 @@ impl Plan<'_> {
 }
 
 /// What has to go next so that nothing of this Service is left on a load balancer that others use, or that has to be emptied.
-/// `all`: whoever's it is.
+/// `all`: of any owner.
 pub fn next_removal(claim: &Claim, balancer: &LoadBalancer, tree: &Tree, all: bool) -> Option<Change> {
     let listener = tree
         .listeners

@@ -84,7 +84,7 @@ impl Claim {
 /// Whether the Service may use a load balancer that was made for another one.
 ///
 /// # Errors
-/// `invalid`, saying why not.
+/// `invalid`, with the reason.
 pub fn check(claim: &Claim, balancer: &LoadBalancer, internal: bool, tags: bool, most: u32) -> Result<(), Failure> {
     let others = claim.others(&balancer.tags);
     let known = claim.owner || balancer.tags.iter().any(|tag| claim.is_mine(tag));

@@ -1,4 +1,4 @@
-//! What one call for a Service's load balancer works with: what the Service asks for, the ways to the cloud, and how its load balancer is
+//! What one call for a Service's load balancer works with: what the Service requests, the ways to the cloud, and how its load balancer is
 //! found there.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::balancers::octavia::{Found, LoadBalancer, Octavia, Phase};
 use crate::balancers::sharing::Claim;
 use crate::balancers::waiting_on;
 
-/// How long Octavia's version is believed. It changes when the cloud is upgraded.
+/// How long Octavia's version is cached. It changes when the cloud is upgraded.
 const VERSION_KEPT: Duration = Duration::from_secs(3600);
 
 /// One call.
@@ -42,7 +42,7 @@ pub struct BalancerTask<'a> {
 }
 
 impl<'a> BalancerTask<'a> {
-    /// For this Service and what it asks for.
+    /// For this Service and what it requests.
     pub(crate) fn new(cloud: &'a OpenStack, service: &'a Service, asked: Asked<'a>) -> Result<Self, Failure> {
         let cluster = cloud.context.cluster().name;
         let config = &cloud.config.loadbalancer;
@@ -142,7 +142,7 @@ impl<'a> BalancerTask<'a> {
     /// Makes a change below the load balancer of these steps; gives it as it is then, if it can be changed on.
     pub(crate) fn step(&self, change: Change, steps: &mut Steps) -> Result<Box<LoadBalancer>, Failure> {
         let text = change.to_string();
-        // Somebody was faster. What is to be done is found out anew.
+        // It was changed meanwhile. The plan is made again.
         let step = reconcile::Change::new(&text).busy_when(FailureKind::FailedPrecondition);
         steps.make(&self.context, &step, || self.change(change))?;
         self.changeable(steps)

@@ -155,7 +155,7 @@ fn a_new_one_is_made_in_one_request_as_upstream_makes_it() {
     assert_eq!(sent, upstream);
 }
 
-/// The token after so many looks.
+/// The token after so many checks.
 fn looked(id: &str, times: u32) -> String {
     format!(r#"{{"id": "{id}", "looks": {times}, "marks": []}}"#)
 }

@@ -1,4 +1,4 @@
-//! The load balancer that a Service wants: what it asks for, its ports and targets, turned into Octavia's words. Pure.
+//! The desired load balancer of a Service: what it requests, its ports and targets, in Octavia's terms. Pure.
 
 use cloudwit_guest_sdk::cidr::source_ranges;
 use cloudwit_guest_sdk::prelude::*;
@@ -37,7 +37,7 @@ pub struct WantedPort<'a> {
     pub forwarded_for: bool,
     /// Barbican URL, or empty.
     pub tls_container: &'a str,
-    /// None: left to Octavia. Never empty: that would let everybody in.
+    /// None: left to Octavia. Never empty: that would admit all clients.
     pub allowed_cidrs: Option<Vec<String>>,
     /// Whether the listener gets a tag.
     pub tagged: bool,
@@ -53,14 +53,14 @@ pub struct WantedPort<'a> {
     pub monitor: Option<Monitor>,
 }
 
-/// What a wanted load balancer follows from.
+/// What a desired load balancer follows from.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// The Service.
     pub service: &'a Service,
     /// Its targets, those of its node selector only.
     pub targets: &'a [&'a Target],
-    /// What it asks for.
+    /// What it requests.
     pub asked: &'a Asked<'a>,
     /// What Octavia can do.
     pub features: Features,
@@ -107,7 +107,7 @@ impl<'a> Wanted<'a> {
 /// Who may connect, of the family of the virtual IP: Octavia refuses others.
 ///
 /// # Errors
-/// When all ranges are of the other family. An empty list would let everybody in.
+/// When all ranges are of the other family. An empty list would admit all clients.
 pub fn allowed_cidrs(service: &Service) -> Result<Vec<String>, String> {
     let ranges = source_ranges(service).map_err(|failure| failure.message().to_owned())?;
     let ipv4 = family(service) != Some(IpFamily::Ipv6);

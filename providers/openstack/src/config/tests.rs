@@ -1,4 +1,4 @@
-//! Files as upstream reads them, and what is said about those that cannot be honoured.
+//! Files as upstream reads them, and the errors for those that cannot be honoured.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::testing::FakeHost;

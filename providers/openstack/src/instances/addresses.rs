@@ -23,10 +23,10 @@ pub struct AddressRules {
 }
 
 impl AddressRules {
-    /// Reads the section. The order's mistakes are told, where upstream ignores what is no CIDR.
+    /// Reads the section. Mistakes in the order are reported, where upstream ignores what is no CIDR.
     ///
     /// # Errors
-    /// A sentence with all texts that are no CIDRs.
+    /// A message with all texts that are no CIDRs.
     pub fn new(networking: &Networking) -> Result<Self, String> {
         let (mut order, mut wrong) = (Vec::new(), Vec::new());
         let texts = given(&networking.address_sort_order).unwrap_or_default().split(',');
@@ -69,7 +69,7 @@ impl AddressRules {
         addresses
     }
 
-    /// An address in a network of a name. What the names say wins over what was found before.
+    /// An address in a network of a name. The names win over what was found before.
     fn place(&self, found: &mut Found, place: &Place) {
         let kind = if place.floating {
             AddressKind::ExternalIp

@@ -21,7 +21,7 @@ use crate::instances::addresses::AddressRules;
 use crate::instances::plan::{instance, is_few, is_stopped, key, needs_flavors};
 use crate::instances::servers::Server;
 
-/// Servers are asked for by id at most so many in a call: more that are not in the listing are no deleted servers but a wrong project.
+/// Servers are requested by id at most so many in a call: more that are not in the listing are no deleted servers but a wrong project.
 const MOST_MISSING: usize = 100;
 
 /// Where the number of pages of the project's servers is kept, and for how long: by it is decided whether to list them all.

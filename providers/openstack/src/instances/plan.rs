@@ -1,4 +1,4 @@
-//! How to ask Nova for the server of each Node, and what a server means for its Node. Pure.
+//! How to request each Node's server from Nova, and what a server means for its Node. Pure.
 //!
 //! A Node with a provider id is looked up by that id and by nothing else: only then can the answer be "absent, by id". A Node without one
 //! is searched by its name, as the kubelet has it.
@@ -10,7 +10,7 @@ use cloudwit_guest_sdk::prelude::*;
 use crate::PROVIDER_ID_PREFIX;
 use crate::instances::servers::Server;
 
-/// So many servers are asked for one by one, whatever the project's size. Nova has no filter that takes several ids, and on MySQL it escapes the `|`
+/// So many servers are requested one by one, whatever the project's size. Nova has no filter that takes several ids, and on MySQL it escapes the `|`
 /// of a pattern of names (`_safe_regex_mysql`).
 const FEW: usize = 3;
 
@@ -47,13 +47,13 @@ pub fn key<'n>(node: &'n NodeRef, region: Option<&str>) -> Result<Key<'n>, Failu
     }
 }
 
-/// Whether so many servers are asked for one by one: when that takes fewer requests than a listing of the project's servers, which has so
+/// Whether so many servers are requested one by one: when that takes fewer requests than a listing of the project's servers, which has so
 /// many pages; none when that is not known.
 pub fn is_few(requests: usize, pages: Option<usize>) -> bool {
     requests <= FEW || pages.is_some_and(|pages| requests < pages)
 }
 
-/// Whether a server in this status does not run. Upstream knows only `SHUTOFF`; in the others its volumes are attached and nothing runs, too.
+/// Whether a server in this status does not run. Upstream has only `SHUTOFF`; in the others its volumes are attached and nothing runs, too.
 pub fn is_stopped(status: &str) -> bool {
     matches!(
         status,
@@ -73,7 +73,7 @@ pub fn instance_type(server: &Server, flavors: &[(String, String)]) -> Option<St
     [name, id].into_iter().find(|text| is_label(text)).map(String::from)
 }
 
-/// Whether the flavors have to be asked for.
+/// Whether the flavors have to be requested.
 pub fn needs_flavors(server: &Server) -> bool {
     !is_label(&server.flavor_name)
 }
@@ -82,7 +82,7 @@ fn is_label(text: &str) -> bool {
     !text.is_empty() && label_value(text) == text
 }
 
-/// What the controller is told of a server, but its addresses.
+/// What is reported to the controller of a server, except its addresses.
 pub fn instance(server: &Server, provider_id: String, region: Option<&str>, flavors: &[(String, String)]) -> Instance {
     let mut instance = Instance::new(provider_id);
     instance.instance_type = instance_type(server, flavors);

@@ -1,4 +1,4 @@
-//! Ports as Neutron tells them: what is read of one, and the calls that ask for them.
+//! Ports as Neutron returns them: what is read of one, and the calls that list them.
 //!
 //! Filters name many values at once, so the ports of many servers take few requests.
 

@@ -1,6 +1,6 @@
-//! Servers as Nova tells them: what is read of one, and the calls that ask for them.
+//! Servers as Nova returns them: what is read of one, and the calls that list them.
 //!
-//! One listing answers for hundreds of Nodes. Only servers that are asked for are kept: a project may have thousands of others.
+//! One listing answers for hundreds of Nodes. Only servers that are requested are kept: a project may have thousands of others.
 
 use cloudwit_guest_sdk::openstack::denies;
 use cloudwit_guest_sdk::prelude::*;
@@ -88,7 +88,7 @@ impl Server {
     }
 }
 
-/// The servers among all of the project that `wanted` says, by id and name, and how many pages the listing has.
+/// The servers among all of the project that `wanted` accepts, by id and name, and how many pages the listing has.
 pub fn all(api: &Api, wanted: &dyn Fn(&str, &str) -> bool) -> Result<(Vec<Server>, usize), Failure> {
     listed(api, None, wanted)
 }
@@ -117,7 +117,7 @@ fn listed(api: &Api, name: Option<&str>, wanted: &dyn Fn(&str, &str) -> bool) ->
     Ok((servers, pages))
 }
 
-/// The server of this id; none only when Nova itself says that there is no such server. A 404 of anything else, such as a proxy whose backend
+/// The server of this id; none only when Nova itself reports it as not found. A 404 of anything else, such as a proxy whose backend
 /// is gone or a wrong endpoint, is a failure.
 pub fn by_id(api: &Api, id: &str) -> Result<Option<Server>, Failure> {
     let path = format!("/servers/{}", percent_encode(id));

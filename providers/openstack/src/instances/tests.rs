@@ -107,7 +107,7 @@ fn a_node_that_joins_is_found_by_its_name_alone() {
         panic!("{answers:?}")
     };
     assert_eq!(instance.provider_id, format!("openstack://RegionOne/{}", ids()[2]));
-    // An id that a Node has is its own for ever, whatever is configured now.
+    // The id of a Node is kept, whatever is configured now.
     let ids = ids();
     let stage = Stage::new("regional-provider-id = true\n")
         .always("GET", "/servers/", || answer(file!("server")))
@@ -340,7 +340,7 @@ fn an_exhausted_quota_is_denied_and_novas_413_is_throttling() {
     );
 }
 
-/// A project of 20 pages, which has every server that is asked for by id.
+/// A project of 20 pages, which has every server that is requested by id.
 fn large() -> Stage {
     let page = |number: usize| {
         let mut page = json!({"servers": [{"id": format!("other-{number}"), "name": "other", "status": "ACTIVE"}]});

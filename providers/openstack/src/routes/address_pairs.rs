@@ -1,4 +1,4 @@
-//! Allowed address pairs: a port drops what comes from an address that is not its own, so a Node's port has to know the Pods' range.
+//! Allowed address pairs: a port drops what comes from an address that is not its own, so a Node's port needs the Pods' range.
 //!
 //! A port's pairs are a list that is replaced as a whole. A revision keeps what others put there meanwhile.
 

@@ -33,7 +33,7 @@ impl Routes for OpenStack {
         let mut routes = owned(&hops, &ranges, &nodes);
         if router.extensions.address_pairs {
             let ports = self.ports(&router, &with_node(&routes))?;
-            // A route whose port lets nothing through is told as missing: it is then made again, and with it the pair.
+            // A route whose port lets nothing through is reported as missing: it is then created again, and with it the pair.
             let works = |(hop, node): &Owned<'_>| {
                 let port = ports.iter().find(|port| port.has_address(&hop.nexthop));
                 node.is_none() || port.is_none_or(|port| port.lets_through(&hop.destination))
@@ -159,7 +159,7 @@ impl OpenStack {
     }
 }
 
-/// All changes in one request; where Neutron refuses them together, one by one, to learn which one it means.
+/// All changes in one request; where Neutron refuses them together, one by one, to find the one that is refused.
 fn change_router(router: &RouterCalls<'_>, changes: &mut [Change], add: bool) {
     let send = |hops: &[Hop]| router.change(hops, add);
     let mut needed: Vec<&mut Change> = changes.iter_mut().filter(|change| change.needed).collect();

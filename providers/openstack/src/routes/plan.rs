@@ -8,7 +8,7 @@ use ipnet::IpNet;
 
 use crate::routes::routers::Hop;
 
-/// What stands between destination and next hop in the id of a route: Neutron gives routes none.
+/// The separator of destination and next hop in the id of a route: Neutron gives routes none.
 const VIA: &str = " via ";
 
 /// A route of the cluster, and the Node that it leads to.
@@ -30,7 +30,7 @@ pub fn owned<'a>(hops: &'a [Hop], ranges: &[IpNet], nodes: &'a [ClusterNode]) ->
     hops.iter().filter(within).map(|hop| (hop, owner(hop))).collect()
 }
 
-/// What the controller is told of a route. One whose next hop is no Node's leads nowhere.
+/// What is reported to the controller of a route. One whose next hop is no Node's leads nowhere.
 pub fn route((hop, node): &Owned<'_>) -> Route {
     Route {
         id: format!("{}{VIA}{}", hop.destination, hop.nexthop),

@@ -1,7 +1,7 @@
-//! Routers and their routes as Neutron tells them, and the calls that change them.
+//! Routers and their routes as Neutron returns them, and the calls that change them.
 //!
 //! With the extension `extraroute-atomic` routes are added and removed; without it a router's whole list is replaced, which is only safe for
-//! one at a time: under a lock for this controller, and by the router's revision for everybody else.
+//! one at a time: under a lock for this controller, and by the router's revision for all others.
 
 use std::time::Duration;
 
@@ -14,13 +14,13 @@ use serde_json::Value;
 use crate::api::wire::{Fields, Object, Read};
 use crate::api::{Api, Call, Endpoint};
 
-/// How often a change is tried again when somebody else changed the same thing meanwhile.
+/// How often a change is tried again when the same resource was changed meanwhile.
 pub const ATTEMPTS: usize = 4;
 
 /// How long to wait for another call that replaces the routes.
 const WAIT: Duration = Duration::from_secs(20);
 
-/// How long extensions of Neutron are remembered.
+/// How long extensions of Neutron are cached.
 const REMEMBERED: Keep = Keep::at_most(Duration::from_secs(3600));
 
 /// A route of a router.
@@ -74,11 +74,11 @@ pub struct Extensions {
     pub atomic: bool,
     /// `allowed-address-pairs`: ports let only known addresses through.
     pub address_pairs: bool,
-    /// `revision-if-match`: a change can be refused when somebody else was faster.
+    /// `revision-if-match`: a change can be refused when another one came first.
     pub if_match: bool,
 }
 
-/// The extensions, asked for once an hour.
+/// The extensions, requested once an hour.
 pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
     // Kept as text, which the component can read already.
     let ask = || {
@@ -96,7 +96,7 @@ pub fn extensions(api: &Api, context: &Context) -> Result<Extensions, Failure> {
     })
 }
 
-/// `If-Match` for this revision, where Neutron knows it.
+/// `If-Match` for this revision, where Neutron supports it.
 pub fn if_match<'a>(call: Call<'a>, extensions: &Extensions, revision: Option<i64>) -> Call<'a> {
     match revision.filter(|_| extensions.if_match) {
         Some(revision) => call.header("if-match", format!("revision_number={revision}")),
@@ -165,7 +165,7 @@ impl<'a> RouterCalls<'a> {
         self.replace(hops, add)
     }
 
-    /// Reads the routes, changes them and writes them back, until nobody else was faster.
+    /// Reads the routes, changes them and writes them back, until no other change came in between.
     fn replace(&self, hops: &[Hop], add: bool) -> Result<(), Failure> {
         let lock = self.context.state().lock(&format!("router/{}", self.id), WAIT);
         // Without it the other call's routes would be written over.

@@ -253,7 +253,7 @@ fn a_route_is_taken_back_when_its_port_cannot_be_changed() {
         })
     ));
     assert_eq!(stage.sent("PUT", "extraroutes").len(), 2);
-    // And a deleted one comes back, so that its pair is not forgotten.
+    // And a deleted one comes back, so that its pair is not left behind.
     let [one, ..] = ips();
     let outcome = stage
         .provider()
@@ -330,7 +330,7 @@ fn pairs_of_others_stay_also_when_they_came_meanwhile() {
         sent[1].json()["port"]["allowed_address_pairs"],
         json!([{"ip_address": "10.9.0.0/16", "mac_address": "fa:16:3e:00:00:01"}, {"ip_address": "10.244.3.0/24"}])
     );
-    // Whoever loses the race for ever, ends.
+    // A call that loses every race ends.
     let stage = stage
         .always("PUT", "/v2.0/ports/", || answer(file!("port_pairs_late")))
         .always("GET", "/v2.0/ports/", move || port(9, json!([])));

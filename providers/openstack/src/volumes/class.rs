@@ -1,4 +1,4 @@
-//! What a StorageClass and a VolumeSnapshotClass say, under upstream's names (`using-cinder-csi-plugin.md`, "Supported Parameters"). Pure.
+//! Parameters of a StorageClass and a VolumeSnapshotClass, under upstream's names (`using-cinder-csi-plugin.md`, "Supported Parameters"). Pure.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::{known_parameters, parameter};
@@ -27,7 +27,7 @@ pub(crate) const FORCE: &str = "force-create";
 /// Most characters of a key and of a value (`cinder/api/validation/parameter_types.py`).
 const LONGEST: usize = 255;
 
-/// What a class wants.
+/// What a class requests.
 #[derive(Debug, Default, PartialEq)]
 pub(crate) struct Class {
     /// Cinder's type, by name or id; empty for its default.
@@ -58,7 +58,7 @@ impl Class {
     }
 }
 
-/// What a class of snapshots wants.
+/// What a class of snapshots requests.
 #[derive(Debug, PartialEq)]
 pub(crate) struct SnapshotClass {
     /// Whether attached volumes may be copied.
@@ -122,7 +122,7 @@ fn more_metadata(text: &str) -> Result<Vec<Pair>, Failure> {
     entries(&json).map(one).collect()
 }
 
-/// All metadata of something: the cluster, what is known of the claim under upstream's keys, and what the class wants.
+/// All metadata of something: the cluster, what is known of the claim under upstream's keys, and what the class requests.
 pub(crate) fn metadata_of(cluster: &str, about: &[Pair], own: &[Pair]) -> Vec<Pair> {
     let mut all = vec![Pair::new(CLUSTER, cluster)];
     all.extend(about.iter().map(|pair| {

@@ -6,7 +6,7 @@ use serde::de::IgnoredAny;
 
 use crate::config::given;
 
-/// How many volumes a server has at most, where nothing says otherwise: upstream's number.
+/// How many volumes a server has at most, where none is configured: upstream's number.
 const USUAL_LIMIT: u32 = 256;
 
 /// `[BlockStorage]`.
@@ -29,7 +29,7 @@ impl BlockStorage {
         self.node_volume_attach_limit.unwrap_or(USUAL_LIMIT).max(1)
     }
 
-    /// What does not mean anything here is warned of: it may stand there for another program.
+    /// Keys without effect here get a warning: they may be there for another program.
     pub(crate) fn validate(&self, problems: &mut Problems) {
         if self.node_volume_attach_limit == Some(0) {
             problems.add(

@@ -1,11 +1,11 @@
 //! Volumes come into being: found by their name, else created once.
 //!
 //! ```text
-//!   name -> /volumes/detail?name= -> there is one: is it as it is wanted? is it ready?
+//!   name -> /volumes/detail?name= -> there is one: is it as desired? is it ready?
 //!                                 -> none: POST /volumes, in the best zone
 //! ```
 //!
-//! Cinder takes every request and fails later where no backend has room. What failed is deleted, and the token of the `pending` answer says how far the attempt is:
+//! Cinder takes every request and fails later where no backend has room. What failed is deleted, and the token of the `pending` answer has the attempt's progress:
 //! how many zones have been tried, and that none had room. The latter is answered once nothing is left. Cinder shows what it took in the same moment, so a request whose
 //! answer is lost is found by its name.
 
@@ -21,19 +21,19 @@ use crate::volumes::modify::wanted_type;
 use crate::volumes::snapshots::{DiskSnapshot, no_snapshot};
 use crate::volumes::{GIB, POLL, ZONE_KEY};
 
-/// What people read in Cinder's own lists.
+/// The description in Cinder's own lists.
 const DESCRIPTION: &str = "Created by Cloudwit for a PersistentVolume";
 
 /// Key of a zone in classes that were written for other drivers.
 const USUAL_ZONE_KEY: &str = "topology.kubernetes.io/zone";
 
-/// With this detail an event says that no backend has room (`cinder/message/message_field.py`, `Detail.NO_BACKEND_AVAILABLE`).
+/// The detail of an event for no backend with room (`cinder/message/message_field.py`, `Detail.NO_BACKEND_AVAILABLE`).
 const NO_ROOM: &str = "_003";
 
-/// The status of a volume whose deletion Cinder gave up. Users cannot delete it again.
+/// The status of a volume whose deletion failed in Cinder. Users cannot delete it again.
 const ERROR_DELETING: &str = "error_deleting";
 
-/// How a type says that several servers can have its volumes.
+/// The property of a type whose volumes several servers can have.
 const SHARED: &str = "multiattach";
 
 /// How the token begins once no zone had room; why follows.
@@ -52,7 +52,7 @@ enum Attempt {
 }
 
 impl Attempt {
-    /// What a token says; the beginning for none.
+    /// The content of a token; the beginning for none.
     fn read(token: Option<&str>) -> Self {
         let token = token.unwrap_or_default();
         match token.strip_prefix(FULL) {
@@ -86,7 +86,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Reads what is wanted by Cinder's rules.
+    /// Reads the desired volume by Cinder's rules.
     ///
     /// # Errors
     /// `invalid` and `out-of-range` with the parameter or the size; `not-found` for a source that cannot exist.
@@ -200,7 +200,7 @@ impl OpenStack {
     pub(super) fn create_disk(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, Failure> {
         let mut wanted = Wanted::read(new)?;
         if self.config.blockstorage.ignore_volume_az && wanted.class.zone.is_empty() {
-            // Zones of servers say nothing about volumes then.
+            // Zones of servers do not restrict volumes then.
             wanted.zones.clear();
         }
         let attempt = Attempt::read(token);
@@ -253,7 +253,7 @@ impl OpenStack {
         )))
     }
 
-    /// Deletes what Cinder gave up, and says why it did. Where there is another zone, that is next.
+    /// Deletes what failed in Cinder, and returns why. Where there is another zone, that is next.
     fn give_up(&self, failed: &Disk, wanted: &Wanted, attempt: &Attempt) -> Failure {
         let (no_room, why) = self.reason(&failed.id);
         if let Err(failure) = self.delete_disk(failed)
@@ -271,7 +271,7 @@ impl OpenStack {
         next.pending(text)
     }
 
-    /// Whether a creation failed for want of room, and Cinder's own sentence about it.
+    /// Whether a creation failed for want of room, and Cinder's own message about it.
     fn reason(&self, id: &str) -> (bool, String) {
         let call = self
             .api
@@ -288,7 +288,7 @@ impl OpenStack {
         }
     }
 
-    /// Creates it in the zone whose turn it is.
+    /// Creates it in the next zone to try.
     fn make(&self, wanted: &Wanted, about: &[Pair], tried: usize) -> Result<Disk, Failure> {
         if wanted.shared {
             self.check_shared(&wanted.class.kind)?;

@@ -1,10 +1,10 @@
-//! Volumes: Cinder, under the name, ids, metadata and parameters of upstream's driver, so that its PersistentVolumes, classes and node plugin go on.
+//! Volumes: Cinder, under the name, ids, metadata and parameters of upstream's driver, so that its PersistentVolumes, classes and node plugin keep working.
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
 //! | `config` | `[BlockStorage]` |
-//! | `disk` | a volume as Cinder describes it, and in the contract's words; `disk/find`: volumes and snapshots asked for by id and by name |
-//! //! | `class` | what a class wants; pure |
+//! | `disk` | a volume as Cinder describes it, and in the contract's words; `disk/find`: look-ups of volumes and snapshots by id and by name |
+//! | `class` | what a class requests; pure |
 //! | `create` | found by name, else created once |
 //! | `moves` | attached and detached, by Nova |
 //! | `nodes` | where servers are, and how many volumes they take |
@@ -48,13 +48,13 @@ pub(crate) const GIB: u64 = 1 << 30;
 /// The largest volume: what Cinder's API takes (`MAX_INT`, in GiB) is beyond what any backend has.
 const LARGEST: u64 = (i32::MAX as u64) * GIB;
 
-/// The size of a volume that nobody gives one, as upstream's.
+/// The size of a volume without a requested one, as upstream's.
 const USUAL: u64 = GIB;
 
 /// How long to wait before looking again at what Cinder or Nova works on.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
-/// The token of what was begun. What has become of it is looked up anew each time.
+/// The token of what was begun. Its state is looked up again each time.
 pub(crate) const BEGUN: &str = "begun";
 
 /// Not finished: Cinder or Nova works on it.

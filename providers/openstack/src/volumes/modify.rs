@@ -1,7 +1,7 @@
 //! The type of a volume changes: Cinder's `os-retype`, for VolumeAttributesClasses.
 //!
 //! The volume's own backend has to be able to (`migration_policy: never`): Cinder would copy it to another one otherwise, which takes hours and is refused for one with
-//! snapshots. Cinder takes the request and gives up later without a word, the volume being as before: the token says that it was asked.
+//! snapshots. Cinder accepts the request and may fail later without an error, the volume being as before: the token records that it was sent.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;
@@ -78,7 +78,7 @@ impl VolumeModification for OpenStack {
     }
 }
 
-/// Not finished; whether it was asked for stays in the token.
+/// Not finished; whether it was requested stays in the token.
 fn asked(token: Option<&str>, what: String) -> Failure {
     match token {
         Some(RETYPING) => Failure::pending(POLL, RETYPING, what),
@@ -105,7 +105,7 @@ impl OpenStack {
             .post(Endpoint::BlockStorage, &format!("{}/action", volume_path(&disk.id)));
         let sent = call.body(Object::new().object("os-retype", new)).send();
         sent.map(drop).map_err(|failure| match failure.kind {
-            // No such type (the volume was there a moment ago), or it cannot be that of an attached volume: Cinder says which.
+            // No such type (the volume was there a moment ago), or it cannot be that of an attached volume: Cinder reports which.
             FailureKind::Invalid | FailureKind::NotFound => {
                 Failure::invalid(format!("parameter {TYPE} is \"{kind}\"; {}", failure.message))
             }

@@ -1,4 +1,4 @@
-//! Servers as the plugin on the machine has to know them: id, zone, and how many volumes they take.
+//! Servers as the node plugin needs them: id, zone, and how many volumes they take.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;

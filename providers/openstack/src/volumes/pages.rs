@@ -21,7 +21,7 @@ impl OpenStack {
     /// A page of what this call lists, in Cinder's order. What cannot be read is left out, with a line in the log.
     ///
     /// # Errors
-    /// `aborted` for a token that is not good any more; what Cinder says.
+    /// `aborted` for a token that is not good any more; Cinder's error.
     pub(super) fn page<T>(
         &self,
         call: Call<'_>,

@@ -157,7 +157,7 @@ impl VolumeSnapshots for OpenStack {
 }
 
 impl OpenStack {
-    /// The snapshot of this name. One that Cinder gave up is deleted, since another is to be made.
+    /// The snapshot of this name. A failed one is deleted, since another is to be made.
     fn snapshot_named(&self, name: &str) -> Result<Option<DiskSnapshot>, Failure> {
         let mut named = self.named("snapshots", name, &DiskSnapshot::read)?;
         if let Some(failed) = named.iter().find(|one| one.has_failed()) {

@@ -1,4 +1,4 @@
-//! What a Service asks for: its annotations over its class over the cloud config, read before anything is changed.
+//! What a Service requests: its annotations over its class over the cloud config, read before anything is changed.
 
 pub mod table;
 
@@ -26,7 +26,7 @@ const YEAR: i64 = 31_536_000_000;
 /// Where floating IPs come from.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FloatingSource<'a> {
-    /// Network; looked for when there is none.
+    /// Network; looked up when there is none.
     pub network_id: Option<&'a str>,
     /// One certain subnet.
     pub subnet_id: Option<&'a str>,
@@ -60,7 +60,7 @@ pub struct Checks {
     pub max_retries_down: i64,
 }
 
-/// What a Service asks for.
+/// What a Service requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// No floating IP.
@@ -77,7 +77,7 @@ pub struct Asked<'a> {
     pub connection_limit: i64,
     /// `PROXY` or `PROXYV2`.
     pub proxy_protocol: Option<&'static str>,
-    /// Speak HTTP and say for whom.
+    /// HTTP with `X-Forwarded-For`.
     pub forwarded_for: bool,
     /// `lb_algorithm`.
     pub method: &'a str,
@@ -93,13 +93,13 @@ pub struct Asked<'a> {
     pub tls_container: Option<&'a str>,
     /// Published instead of the address.
     pub hostname: Option<&'a str>,
-    /// Labels; an empty value stands for any.
+    /// Labels; an empty value matches any.
     pub node_selector: Vec<(&'a str, &'a str)>,
     /// The load balancer by its id.
     pub balancer_id: Option<&'a str>,
 }
 
-/// Reads what the Service asks for.
+/// Reads what the Service requests.
 ///
 /// # Errors
 /// `invalid` with every mistake.
@@ -156,7 +156,7 @@ pub fn read_leniently<'a>(service: &'a Service, config: &'a BalancerConfig) -> A
     let mut reader = TABLE.read(service);
     let mut asked = for_members(&mut reader, None, config);
     asked.keep_floating_ip = reader.boolean("keep-floatingip").unwrap_or_default();
-    // Whoever reads leniently does not want to hear of mistakes.
+    // A lenient read does not report mistakes.
     drop(reader.finish());
     asked
 }

@@ -1,4 +1,4 @@
-//! Floating IPs: which one a load balancer has, where a new one comes from, and which are ours to delete.
+//! Floating IPs: which one a load balancer has, where a new one comes from, and which may be deleted.
 
 pub mod pattern;
 pub mod subnet_filter;
@@ -39,7 +39,7 @@ impl FloatingIp {
         })
     }
 
-    /// Whether a provider made it for a Service. Others belong to people.
+    /// Whether a provider made it for a Service. Others belong to users.
     fn is_ours(&self) -> bool {
         self.description.starts_with(FLOATING_IP_MARK)
     }
@@ -71,7 +71,7 @@ impl FloatingIp {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Origin {
     network_id: String,
-    /// Subnets to try one after the other; none stands for Neutron's choice.
+    /// Subnets to try one after the other; none leaves it to Neutron.
     subnets: Vec<Option<String>>,
 }
 
@@ -129,7 +129,7 @@ impl BalancerTask<'_> {
         }
     }
 
-    /// Takes away the floating IP of a load balancer that somebody else deleted.
+    /// Removes the floating IP of a load balancer that was deleted from outside.
     pub(crate) fn remove_orphan(&self) -> Result<(), Failure> {
         if self.asked.keep_floating_ip {
             return Ok(());
@@ -148,7 +148,7 @@ impl BalancerTask<'_> {
         Ok(self.floating_ips("port_id", &balancer.vip_port_id)?.into_iter().next())
     }
 
-    /// Where clients reach a load balancer as it stands.
+    /// Where clients reach a load balancer in its current state.
     pub(crate) fn address_of(&self, balancer: &LoadBalancer) -> Result<String, Failure> {
         let floating = self.floating_ip_of(balancer)?;
         Ok(floating.map_or_else(|| balancer.vip_address.clone(), |floating| floating.address))
@@ -159,7 +159,7 @@ impl BalancerTask<'_> {
         self.api.list(call, "floatingips", FloatingIp::read)
     }
 
-    /// Deletes ours, unless it is to be kept; sets others free.
+    /// Deletes Cloudwit's, unless it is to be kept; disassociates others.
     fn goodbye(&self, floating: &FloatingIp) -> Change {
         if floating.is_ours() && !self.asked.keep_floating_ip {
             floating.delete()
@@ -169,7 +169,7 @@ impl BalancerTask<'_> {
     }
 
     /// A floating IP that exists and is meant for this Service: that of spec.loadBalancerIP, or the one it had when its load balancer was
-    /// deleted by somebody else.
+    /// deleted from outside.
     fn free_floating_ip(&self) -> Result<Option<FloatingIp>, Failure> {
         let Some(asked) = &self.service.load_balancer_ip else {
             return self.orphan();

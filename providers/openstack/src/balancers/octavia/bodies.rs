@@ -1,4 +1,4 @@
-//! What Octavia is told: wanted parts as JSON, alone or all in one POST. Pure.
+//! Request bodies for Octavia: desired parts as JSON, alone or all in one POST. Pure.
 
 use crate::api::wire::Object;
 use crate::balancers::annotations::VipSource;
@@ -12,7 +12,7 @@ pub const FORWARDED_FOR: &str = "X-Forwarded-For";
 /// What a load balancer has beside its parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// For people.
+    /// Free text.
     pub description: String,
     /// Octavia's provider.
     pub provider: &'a str,

@@ -1,7 +1,7 @@
 //! What this Octavia can do: by the version of its API and by its provider (upstream `pkg/util/openstack/loadbalancer.go`,
 //! `IsOctaviaFeatureSupported`).
 
-/// What can be used. OVN balances packets and knows little of them.
+/// What can be used. OVN balances packets and supports few of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
     /// Tags, and with them sharing: 2.5.

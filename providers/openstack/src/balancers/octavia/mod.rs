@@ -34,7 +34,7 @@ pub struct LoadBalancer {
     pub id: String,
     /// Name; not unique in Octavia.
     pub name: String,
-    /// `provisioning_status` as Octavia says it.
+    /// Octavia's `provisioning_status`.
     pub status: String,
     /// Virtual IP.
     pub vip_address: String,
@@ -93,7 +93,7 @@ pub struct Listener {
     pub insert_headers: Vec<(String, String)>,
     /// Barbican URL, or empty.
     pub tls_container: String,
-    /// Who may connect; empty for everybody.
+    /// Who may connect; empty for all.
     pub allowed_cidrs: Vec<String>,
     /// Free texts.
     pub tags: Vec<String>,
@@ -175,7 +175,7 @@ impl Pool {
 /// A member of a pool. Two of the same Node, address and ports are equal for upstream, whatever their ids.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Member {
-    /// Id; empty for a wanted one.
+    /// Id; empty for a desired one.
     pub id: String,
     /// Name of the Node.
     pub name: String,
@@ -208,7 +208,7 @@ impl Member {
 /// A health monitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Monitor {
-    /// Id; empty for a wanted one.
+    /// Id; empty for a desired one.
     pub id: String,
     /// Name.
     pub name: String,
@@ -235,9 +235,9 @@ impl Monitor {
 /// What is below a load balancer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// Listeners of everybody who shares it.
+    /// Listeners of all Services that share it.
     pub listeners: Vec<Listener>,
-    /// Pools of everybody who shares it.
+    /// Pools of all Services that share it.
     pub pools: Vec<Pool>,
 }
 

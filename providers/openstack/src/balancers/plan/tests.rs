@@ -12,7 +12,7 @@ use crate::recorded::{file, json};
 
 const NAME: &str = "kube_service_kubernetes_default_web";
 
-/// What a test changes of the Service and of what it asks for.
+/// What a test changes of the Service and of what it requests.
 struct Case<'a> {
     service: Service,
     asked: Asked<'a>,

@@ -24,7 +24,7 @@ pub struct Rule {
 pub struct Group {
     /// Id.
     pub id: String,
-    /// Rules; those that are not for one port of one protocol are none of ours.
+    /// Rules; those that are not for one port of one protocol are foreign.
     pub rules: Vec<(String, Option<Rule>)>,
 }
 

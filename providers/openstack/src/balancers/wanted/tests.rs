@@ -1,4 +1,4 @@
-//! What a Service wants, for every feature of Octavia and every kind of port.
+//! What a Service requests, for every feature of Octavia and every kind of port.
 
 use super::*;
 use crate::balancers::annotations::Checks;

@@ -1,4 +1,4 @@
-//! Forms of provider ids, how servers are asked for, and what they mean.
+//! Forms of provider ids, how servers are requested, and what they mean.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Volumes asked for by id, few one by one and many in a list, and by name.
+//! Look-ups of volumes by id, few one by one and many in a list, and by name.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -12,13 +12,13 @@ use crate::api::wire::{Fields, Read};
 use crate::volumes::CLUSTER;
 use crate::volumes::disk::{Disk, is_id};
 
-/// So many are asked for one by one; more are taken from the list of the project's.
+/// So many are requested one by one; more are taken from the list of the project's.
 const FEW: usize = 3;
 
 /// Items of a page of Cinder's (`osapi_max_limit`).
 pub(crate) const PAGE: &str = "1000";
 
-/// Volumes or snapshots by id; none for what Cinder says does not exist.
+/// Volumes or snapshots by id; none for what Cinder reports as not found.
 #[derive(Debug)]
 pub(crate) struct ById<T>(BTreeMap<String, Result<Option<T>, Failure>>);
 
@@ -52,7 +52,7 @@ impl OpenStack {
     /// The volume of this id; none for an id that Cinder cannot have given out.
     ///
     /// # Errors
-    /// What Cinder says.
+    /// Cinder's error.
     pub(crate) fn optional_disk(&self, id: &str) -> Result<Option<Disk>, Failure> {
         match is_id(id) {
             true => self.one("volumes", id, &Disk::read),
@@ -63,7 +63,7 @@ impl OpenStack {
     /// The volume of this id.
     ///
     /// # Errors
-    /// `not-found`; what Cinder says.
+    /// `not-found`; Cinder's error.
     pub(crate) fn disk(&self, id: &str) -> Result<Disk, Failure> {
         self.optional_disk(id)?.ok_or_else(|| no_volume(id))
     }
@@ -99,7 +99,7 @@ impl OpenStack {
         Ok(ById(found))
     }
 
-    /// The one of this id; none only when Cinder itself says that there is none.
+    /// The one of this id; none only when Cinder itself reports it as not found.
     pub(crate) fn one<T>(
         &self,
         collection: &str,
@@ -114,7 +114,7 @@ impl OpenStack {
         call.parse(&response, |json| read(json.need_field(key)?)).map(Some)
     }
 
-    /// Those of this name that are this cluster's, or no cluster's: upstream's driver marks clusters only where it is told one.
+    /// Those of this name that are this cluster's, or no cluster's: upstream's driver marks clusters only where one is configured.
     pub(crate) fn named<T>(
         &self,
         collection: &str,

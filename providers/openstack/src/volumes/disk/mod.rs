@@ -157,7 +157,7 @@ pub(crate) fn metadata(json: &Value) -> Vec<Pair> {
         .collect()
 }
 
-/// Whether Cinder can have given out this id, so that something has to be asked for it: a UUID.
+/// Whether Cinder can have given out this id, so that it is worth a request: a UUID.
 pub(crate) fn is_id(text: &str) -> bool {
     let is_dash = |at| matches!(at, 8 | 13 | 18 | 23);
     let fits = |(at, byte): (usize, u8)| match is_dash(at) {

@@ -1,4 +1,4 @@
-//! Volumes that Cinder holds for a server and does not show at one yet: `reserved` and `attaching`. To which server they come, Nova says.
+//! Volumes that Cinder holds for a server and does not show at one yet: `reserved` and `attaching`. To which server they come is read from Nova.
 //!
 //! Nova makes its entry for a volume before it reserves it in Cinder, and drops it when the attachment fails. So a reserved volume without an entry is not coming: it
 //! is on its way to something else, or an attachment failed and left it so, which ends by an administrator alone.
@@ -11,18 +11,18 @@ use crate::api::Endpoint;
 use crate::volumes::POLL;
 use crate::volumes::moves::path;
 
-/// How long Nova's word counts, in seconds; then it is looked up anew. Upstream waits about as long for an attachment (`diskAttachSteps`).
+/// How long Nova's answer counts, in seconds; then it is looked up again. Upstream waits about as long for an attachment (`diskAttachSteps`).
 const FRESH: u64 = 60;
 
-/// How the token of a volume begins that Nova has for a server; when it said so follows, in seconds since 1970.
+/// Prefix of the token of a volume that Nova has for a server; the time of that answer follows, in seconds since 1970.
 const SEEN: &str = "seen ";
 
-/// Not finished: Nova has the volume for the server, as it said at this time.
+/// Not finished: Nova has the volume for the server, as of this time.
 pub(super) fn comes(since: u64, what: impl Into<String>) -> Failure {
     Failure::pending(POLL, format!("{SEEN}{since}"), what)
 }
 
-/// When Nova said so, where that still counts. Pure.
+/// The time of Nova's answer, where it still counts. Pure.
 fn seen(token: Option<&str>, now: u64) -> Option<u64> {
     let since: u64 = token?.strip_prefix(SEEN)?.parse().ok()?;
     (since <= now && now - since < FRESH).then_some(since)
@@ -32,7 +32,7 @@ impl OpenStack {
     /// Since when it is known that Nova has this volume for this server; none when it has not.
     ///
     /// # Errors
-    /// What Nova says.
+    /// Nova's error.
     pub(super) fn coming(&self, volume: &str, server: &str, token: Option<&str>) -> Result<Option<u64>, Failure> {
         let now = self.context.now();
         if let Some(since) = seen(token, now) {

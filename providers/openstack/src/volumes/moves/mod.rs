@@ -5,7 +5,7 @@
 //!   detach   the volumes once, then DELETE for each that is there                                     -> pending until it is not there any more
 //! ```
 //!
-//! What is to be done about one is decided from its description, and from Nova's where Cinder's does not say to which server it comes, so a lost token loses nothing.
+//! What is to be done about one is decided from its description, and from Nova's where Cinder's lacks the server it comes to, so a lost token loses nothing.
 
 mod coming;
 
@@ -23,7 +23,7 @@ use crate::volumes::disk::{Disk, DiskAttachment, Status};
 use crate::volumes::moves::coming::comes;
 use crate::volumes::{BEGUN, waits};
 
-/// When what no time was left for is gone on with.
+/// When changes without time left are continued.
 const NEXT: Duration = Duration::from_millis(100);
 
 /// What is to be done for an attachment. Pure.
@@ -35,7 +35,7 @@ enum Step {
     Wait(String),
     /// Cinder holds it for a server, and does not show for which.
     Reserved,
-    /// It has to be asked for.
+    /// It has to be requested.
     Attach,
 }
 
@@ -67,7 +67,7 @@ fn step(disk: &Disk, server: &str) -> Result<Step, Failure> {
 
 fn attached(disk: &Disk, device: String) -> Attached {
     Attached {
-        // Upstream's plugin on the machine looks for it.
+        // Read by upstream's node plugin.
         context: vec![Pair::new("DevicePath", device)],
         // What the hypervisor gives the device; virtio shows the first 20 characters.
         devices: vec![Device::Serial(disk.id.clone())],
@@ -83,7 +83,7 @@ pub(super) fn path(server: &str) -> String {
     format!("/servers/{}/os-volume_attachments", percent_encode(server))
 }
 
-/// Ends a series of changes in time: once a service says to slow down, or most of the call's time is over, nothing more is asked.
+/// Ends a series of changes in time: once a service throttles, or most of the call's time is over, nothing more is requested.
 struct Brake {
     context: Context,
     reserve: Duration,
@@ -141,7 +141,7 @@ impl OpenStack {
     /// What a volume waits for that Cinder holds for a server.
     ///
     /// # Errors
-    /// `failed-precondition` when it does not come to this one; what Nova says.
+    /// `failed-precondition` when it does not come to this one; Nova's error.
     fn reserved(&self, disk: &Disk, wanted: &NewAttachment) -> Result<Failure, Failure> {
         let (id, server) = (disk.id.as_str(), wanted.node_id.as_str());
         match self.coming(id, server, wanted.token.as_deref())? {
@@ -167,7 +167,7 @@ impl OpenStack {
                 FailureKind::NotFound => {
                     return Failure::not_found(format!("there is no server {server}: {}", failure.message));
                 }
-                // The volume was free a moment ago, or its zone is not the server's: Nova says which.
+                // The volume was free a moment ago, or its zone is not the server's: Nova reports which.
                 FailureKind::Invalid => FailureKind::FailedPrecondition,
                 FailureKind::Denied if is_full(&failure.message) => FailureKind::Exhausted,
                 kind => kind,
