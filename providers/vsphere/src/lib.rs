@@ -76,7 +76,7 @@ impl Provider for Vsphere {
         Ok(Self { settings, context })
     }
 
-    /// Logs in to every vCenter, and to NSX where it is needed: a wrong password should be known before a Node is asked for.
+    /// Logs in to every vCenter, and to NSX where it is needed: a wrong password should be known before a Node is looked up.
     fn probe(&self) -> Result<(), Failure> {
         for vcenter in &self.settings.vcenters {
             let sessions = Sessions::new(vcenter, self.context);

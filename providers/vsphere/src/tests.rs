@@ -1,4 +1,4 @@
-//! The whole provider against answers recorded from vcsim: what is asked for a Node, and what is told about it.
+//! The whole provider against answers recorded from vcsim: what is requested for a Node, and what is reported about it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,7 +11,7 @@ use crate::Vsphere;
 const URL: &str = "https://vc.test:443";
 const UUID: &str = "265104de-1472-547c-b873-6dc7883fb6cb";
 
-/// What a server answers, by what the request says. The first that fits.
+/// A server's answers, by a part of the request. The first match counts.
 type Rules = Vec<(&'static str, FakeAnswer)>;
 
 macro_rules! answer {
@@ -23,7 +23,7 @@ macro_rules! answer {
     };
 }
 
-/// A server with one machine that tells its name, among eight.
+/// A server with one machine that reports its name, among eight.
 fn vcenter() -> Rules {
     let login = recorded(include_str!("../recorded/login.xml"));
     vec![
@@ -55,7 +55,7 @@ fn vcenter() -> Rules {
     ]
 }
 
-/// Requests in one word each: the SOAP method, or what stands behind the last slash.
+/// Requests in one word each: the SOAP method, or what is behind the last slash.
 type Calls = Rc<RefCell<Vec<String>>>;
 
 fn serve(host: &FakeHost, rules: Rules) -> Calls {
@@ -126,7 +126,7 @@ fn machine_is_found_by_id_with_all_fields() {
         "RetrievePropertiesEx",
     ];
     assert_eq!(*calls.borrow(), expected);
-    // From then on one call is enough: where it is and what the server can do is remembered.
+    // From then on one call is enough: where it is and what the server can do is cached.
     look(&host, &[by_id(UUID)]);
     assert_eq!(calls.borrow()[expected.len()..], ["RetrievePropertiesEx"]);
 }

@@ -1,4 +1,4 @@
-//! How to log in: with secrets that the host fills into requests, or with what stands in the cloud config.
+//! How to log in: with secrets that the host fills into requests, or with what is in the cloud config.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Credentials {
 }
 
 impl Credentials {
-    /// The secrets of this server, called as the keys in upstream's Kubernetes Secret. (A colon, as in IPv6 addresses, cannot stand in a name.)
+    /// The secrets of this server, called as the keys in upstream's Kubernetes Secret. (A colon, as in IPv6 addresses, cannot be in a name.)
     pub fn secrets(server: &str) -> Self {
         let server = server.replace(':', "-");
         Self::Secrets {
@@ -35,7 +35,7 @@ impl Credentials {
         }
     }
 
-    /// What stands in the cloud config.
+    /// What is in the cloud config.
     pub fn text(user: String, password: String) -> Self {
         Self::Text { user, password }
     }
@@ -83,7 +83,7 @@ impl Credentials {
     }
 }
 
-/// The user's name is none of anybody's business either.
+/// The user's name is confidential too.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -33,7 +33,7 @@ pub struct Config {
     pub load_balancer_class: BTreeMap<String, LoadBalancerClass>,
     /// Routes of NSX.
     pub route: NsxRoute,
-    /// Volumes. Ours: upstream's driver has a file of its own.
+    /// Volumes. Cloudwit's own: upstream's driver has a separate file.
     pub volumes: Volumes,
 }
 
@@ -55,9 +55,9 @@ pub struct Entry {
     pub datacenters: Option<String>,
     /// Attempts of a call whose answer was broken; 3 when left out.
     pub soap_roundtrip_count: Option<u32>,
-    /// Authority of the certificate; stands in the grant here, as `ca`.
+    /// Authority of the certificate; belongs in the grant here, as `ca`.
     pub ca_file: Option<String>,
-    /// Thumbprint of the certificate; stands in the grant here, as `thumbprints`.
+    /// Thumbprint of the certificate; belongs in the grant here, as `thumbprints`.
     pub thumbprint: Option<String>,
     /// Kubernetes Secret with the credentials: they are then secrets of the grants.
     pub secret_name: Option<String>,
@@ -71,9 +71,9 @@ pub struct Entry {
     pub api_disable: Option<bool>,
     /// Where upstream's own API listens.
     pub api_binding: Option<String>,
-    /// Ours, for upstream's environment variable `SKIP_NODE_DELETION`.
+    /// Cloudwit's own, for upstream's environment variable `SKIP_NODE_DELETION`.
     pub skip_node_deletion: bool,
-    /// Ours, for upstream's flag `--node-labels`.
+    /// Cloudwit's own, for upstream's flag `--node-labels`.
     pub node_labels: Option<String>,
 }
 
@@ -116,7 +116,7 @@ pub struct Nodes {
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct NsxManager {
-    /// Who asks.
+    /// The identity.
     pub user: Option<String>,
     /// With this password.
     pub password: Option<String>,
@@ -130,11 +130,11 @@ pub struct NsxManager {
     pub vmc_access_token: Option<String>,
     /// Where access tokens of VMware Cloud come from.
     pub vmc_auth_host: Option<String>,
-    /// Certificate of a principal identity; stands in the grant here.
+    /// Certificate of a principal identity; belongs in the grant here.
     pub client_auth_cert_file: Option<String>,
-    /// Its key; stands in the grant here.
+    /// Its key; belongs in the grant here.
     pub client_auth_key_file: Option<String>,
-    /// Authority of the certificate; stands in the grant here, as `ca`.
+    /// Authority of the certificate; belongs in the grant here, as `ca`.
     pub ca_file: Option<String>,
     /// Kubernetes Secret with the credentials: they are then secrets of the grants.
     pub secret_name: Option<String>,
@@ -224,7 +224,7 @@ pub fn words(list: Option<&String>) -> impl Iterator<Item = &str> {
     parts.map(str::trim).filter(|part| !part.is_empty())
 }
 
-/// The tree as the types above want it: lists of texts are texts, what is null is left out, and a vCenter or a class that says nothing is an empty one.
+/// The tree in the form of the types above: lists of texts are texts, what is null is left out, and a vCenter or a class without keys is an empty one.
 pub fn simplified(tree: Value) -> Value {
     let Value::Object(sections) = tree else { return tree };
     let one = |(name, section): (String, Value)| {

@@ -1,5 +1,5 @@
 //! What the cloud config means: each vCenter with the defaults of `global`, which addresses count, where zones come from. All mistakes are found
-//! in one go, and what this provider does not have is refused in words.
+//! in one go, and what this provider does not have is refused with a message.
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::prelude::*;
@@ -25,7 +25,7 @@ const USUAL_VOLUMES: u32 = 59;
 /// The same from vSphere 8 on, with 64 on each controller (upstream's `maxAllowedBlockVolumesPerNodeInvSphere8`).
 const MOST_VOLUMES: u32 = 255;
 
-/// What the operator wants.
+/// What the operator requests.
 #[derive(Debug)]
 pub struct Settings {
     /// At least one.
@@ -72,7 +72,7 @@ pub struct VCenterSettings {
     pub families: Vec<Family>,
     /// How often a call is tried whose answer is broken.
     pub attempts: u32,
-    /// What the grant has to say so that the server's certificate is trusted, where the config names something.
+    /// What the grant needs for the server's certificate to be trusted, where the config names something.
     pub trust: Option<String>,
 }
 
@@ -142,7 +142,7 @@ impl Settings {
     }
 }
 
-/// An empty text says as little as none (upstream).
+/// An empty text counts as none (upstream).
 fn text(text: Option<&String>) -> Option<String> {
     text.map(|text| text.trim())
         .filter(|text| !text.is_empty())
@@ -191,7 +191,7 @@ fn vcenters(config: &Config, problems: &mut Problems) -> Vec<VCenterSettings> {
     vcenters
 }
 
-/// One vCenter. `at` is where its keys stand, `entry` what it has of its own.
+/// One vCenter. `at` is where its keys are, `entry` its own keys.
 fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Option<VCenterSettings> {
     let key = |key: &str| format!("{at}.{key}");
     let server = text(entry.server.as_ref()).unwrap_or_else(|| name.trim().into());
@@ -241,7 +241,7 @@ fn vcenter(at: &str, name: &str, entry: &Entry, global: &Entry, problems: &mut P
     })
 }
 
-/// As upstream decides: a Secret that is named wins, else what stands in the text, the vCenter's own first. Without either they are secrets.
+/// As upstream decides: a Secret that is named wins, else what is in the text, the vCenter's own first. Without either they are secrets.
 fn credentials(at: &str, server: &str, entry: &Entry, global: &Entry, problems: &mut Problems) -> Credentials {
     let user = text(entry.user.as_ref()).or_else(|| text(global.user.as_ref()));
     let password = text(entry.password.as_ref()).or_else(|| text(global.password.as_ref()));
@@ -303,7 +303,7 @@ fn cidrs(at: &str, list: Option<&String>, problems: &mut Problems) -> Vec<IpNet>
     cidrs
 }
 
-/// Upstream reads no zones where one of the two is missing, without saying so.
+/// Upstream reads no zones where one of the two is missing, without an error.
 fn categories(config: &Config, problems: &mut Problems) -> Option<Categories> {
     match (text(config.labels.zone.as_ref()), text(config.labels.region.as_ref())) {
         (Some(zone), Some(region)) => return Some(Categories { zone, region }),

@@ -37,7 +37,7 @@ pub struct AddressRules {
     pub external: Side,
 }
 
-/// What is wanted inside, or outside.
+/// The configured selection of internal or of external addresses.
 #[derive(Debug, Default)]
 pub struct Side {
     /// The first of these in which there is an address.
@@ -69,7 +69,7 @@ struct Candidate<'a> {
 /// The IP addresses in the order of importance. `configured` are those of the machine's own metadata, which come first.
 ///
 /// # Errors
-/// In words, when no address is usable.
+/// A message, when no address is usable.
 pub fn node_addresses(
     nics: &[GuestNic],
     configured: &[IpAddr],
@@ -115,7 +115,7 @@ pub fn node_addresses(
     Ok(addresses)
 }
 
-/// The addresses of a card that somebody else can reach.
+/// The reachable addresses of a card.
 fn usable(nic: &GuestNic) -> impl Iterator<Item = Candidate<'_>> {
     let ips = nic.addresses.iter().filter_map(|text| text.parse::<IpAddr>().ok());
     let ips = ips.map(|ip| ip.to_canonical()).filter(|ip| !is_local(ip));

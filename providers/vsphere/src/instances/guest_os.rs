@@ -1,9 +1,9 @@
 //! Short names of operating systems, for instance types: upstream's table (`types.go`, `GuestOSLookup`).
 //!
-//! A Node's label must not change when the Node moves from the upstream controller to this one, so what upstream does not know is `unknown`
+//! A Node's label must not change when the Node moves from the upstream controller to this one, so what upstream does not have is `unknown`
 //! here too, however good a name the id would make.
 
-/// A short name, and the ids it stands for, with `*` for `Guest`.
+/// A short name, and its ids, with `*` for `Guest`.
 const TABLE: &str = "\
 asianux3: asianux3_64* asianux3*
 asianux4: asianux4_64* asianux4*
@@ -99,7 +99,7 @@ winvista: winVista64* winVista*
 winxphome: winXPHome*
 winxppro: winXPPro64* winXPPro*";
 
-/// What stands for everything else.
+/// The name of everything else.
 const UNKNOWN: &str = "unknown";
 
 /// The short name for a `guestId`.

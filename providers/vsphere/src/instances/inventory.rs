@@ -1,12 +1,12 @@
-//! Finding machines on one vCenter: by what is remembered, by its search index when they are few, by one read of all machines when they are many.
+//! Finding machines on one vCenter: by what is cached, by its search index when they are few, by one read of all machines when they are many.
 //!
 //! ```text
-//!   remembered objects -> still there, and with that id? -> found
+//!   cached objects     -> still there, and with that id? -> found
 //!   few, all datacenters -> search index -> found
 //!   else, and before anything is called absent -> every machine by the views: ids, name and address of each -> found, or not there
 //! ```
 //!
-//! What the search index does not know may only be not indexed yet, so it is no evidence.
+//! What is missing in the search index may only be not indexed yet, so it is no evidence.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::escape;
@@ -27,7 +27,7 @@ const KEYS: u32 = 500;
 /// So many are searched for one by one; more are found by reading all.
 const FEW: usize = 4;
 
-/// How the machine of a Node is looked for.
+/// How the machine of a Node is looked up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
     /// By the id in its provider id, and by nothing else.
@@ -41,7 +41,7 @@ pub enum Want {
     },
 }
 
-/// What there is for one [`Want`]: the machines that fit. More than one is for the caller to judge.
+/// What there is for one [`Want`]: the machines that fit. More than one is for the caller to decide.
 pub type Found = Result<Vec<Machine>, Failure>;
 
 /// Machines that were read, and where.
@@ -56,10 +56,10 @@ struct Keys {
     address: String,
 }
 
-/// Looks for machines on one vCenter.
+/// Finds machines on one vCenter.
 #[derive(Debug)]
 pub struct Inventory<'a> {
-    /// How it is asked.
+    /// Its sessions.
     pub sessions: Sessions<'a>,
     /// Where machines were before.
     pub remembered: Remembered,
@@ -68,7 +68,7 @@ pub struct Inventory<'a> {
 }
 
 impl Inventory<'_> {
-    /// The machines that are wanted, one answer for each in its order.
+    /// The machines that are looked up, one answer for each in its order.
     ///
     /// # Errors
     /// What prevents every answer.
@@ -104,7 +104,7 @@ impl Inventory<'_> {
             let (_, machine) = read.iter().find(|(reference, _)| reference == known)?;
             match machine {
                 Ok(machine) if fits(want, machine) => Some(Ok(vec![machine.clone()])),
-                // Its storage is gone, or its host is: the server then knows little more than that it is there.
+                // Its storage is gone, or its host is: the server then has little more than its reference.
                 Ok(machine) if machine.uuid.is_none() => Some(Err(Failure::unavailable(format!(
                     "{} is there, but does not tell its id; is it inaccessible?",
                     machine.name
@@ -117,7 +117,7 @@ impl Inventory<'_> {
         Ok(wants.iter().zip(&known).map(answer).collect())
     }
 
-    /// Asks the search index for a few.
+    /// Looks up a few in the search index.
     fn search(&self, wants: &[&Want], at: &[usize], answers: &mut [Option<Found>]) -> Result<(), Failure> {
         for index in at {
             let (Some(want), Some(answer)) = (wants.get(*index), answers.get_mut(*index)) else {
@@ -170,7 +170,7 @@ impl Inventory<'_> {
         Ok(answer.values().filter_map(Reference::of).collect())
     }
 
-    /// Reads ids and names of all machines and looks for these among them.
+    /// Reads ids and names of all machines and finds these among them.
     fn read_all(&self, wants: &[&Want], at: &[usize], answers: &mut [Option<Found>]) -> Result<(), Failure> {
         let (all, hidden) = self.sessions.with(|session| self.keys(session))?;
         if all.is_empty() {
@@ -205,7 +205,7 @@ impl Inventory<'_> {
         Ok(())
     }
 
-    /// The ids of all machines, and how many do not tell them.
+    /// The ids of all machines, and how many lack them.
     fn keys(&self, session: &Session) -> Result<(Vec<Keys>, usize), CallError> {
         const PATHS: &[&str] = &[
             "summary.config.uuid",
@@ -304,7 +304,7 @@ impl Inventory<'_> {
     }
 }
 
-/// Whether the machine is the one that is wanted by its id.
+/// Whether the machine is the one of the look-up's id.
 fn fits(want: &Want, machine: &Machine) -> bool {
     match want {
         Want::Id(uuid) => {

@@ -1,4 +1,4 @@
-//! A virtual machine as the property collector tells it.
+//! A virtual machine as the property collector returns it.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::Element;
@@ -26,7 +26,7 @@ pub const PROPERTIES: &[&str] = &[
     "resourcePool",
 ];
 
-/// The two settings of a machine that say which addresses it was given.
+/// The two settings of a machine with its configured addresses.
 pub const METADATA: [&str; 2] = ["guestinfo.metadata", "guestinfo.metadata.encoding"];
 
 /// One machine.
@@ -44,9 +44,9 @@ pub struct Machine {
     pub cpus: Option<u32>,
     /// Memory in MiB.
     pub memory_mb: Option<u64>,
-    /// What the guest calls itself, once VMware Tools have told it.
+    /// The guest's host name, once VMware Tools have reported it.
     pub host_name: Option<String>,
-    /// Its cards, as the guest sees them.
+    /// Its cards, as the guest reports them.
     pub nics: Vec<GuestNic>,
     /// Whether it is switched on.
     pub on: bool,
@@ -95,7 +95,7 @@ impl Machine {
         })
     }
 
-    /// `vsphere-vm.cpu-2.mem-4gb.os-ubuntu`, upstream's instance type; none while the server does not know the machine's settings.
+    /// `vsphere-vm.cpu-2.mem-4gb.os-ubuntu`, upstream's instance type; none while the server does not have the machine's settings.
     pub fn instance_type(&self) -> Option<String> {
         let (cpus, gib) = (self.cpus?.to_string(), (self.memory_mb? / 1024).to_string());
         let os = guest_os::short_name(&self.guest_id);

@@ -6,10 +6,10 @@ use cloudwit_guest_sdk::yaml;
 use data_encoding::BASE64_NOPAD;
 use serde_json::Value;
 
-/// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then looks at none either).
+/// The static addresses in their order; none when there is no metadata, or when it is not in Base64 (upstream then reads none either).
 ///
 /// # Errors
-/// In words, when the metadata cannot be read: taking another address first would change the Node's.
+/// A message, when the metadata cannot be read: taking another address first would change the Node's.
 pub fn configured_addresses(metadata: Option<&str>, encoding: Option<&str>) -> Result<Vec<IpAddr>, String> {
     let (Some(metadata), Some("base64")) = (metadata, encoding) else {
         return Ok(Vec::new());

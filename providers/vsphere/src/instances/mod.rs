@@ -1,6 +1,6 @@
 //! Machines behind Nodes, over all vCenters.
 //!
-//! One vCenter after the other is asked for what the ones before did not have. One that cannot be asked is no reason to fail for machines of the
+//! Each vCenter is queried for what the ones before did not have. One that cannot be queried is no reason to fail for machines of the
 //! others, and never a reason to call a machine absent: it may be there.
 
 pub mod addresses;
@@ -190,7 +190,7 @@ impl Vsphere {
         }
     }
 
-    /// Does something with a vCenter, unless it did not answer a moment ago and there are others to ask.
+    /// Does something with a vCenter, unless it did not answer a moment ago and there are others.
     pub(crate) fn unless_silent<T>(
         &self,
         vcenter: &VCenterSettings,

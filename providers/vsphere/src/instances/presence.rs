@@ -1,4 +1,4 @@
-//! What a machine says about its Node, in the contract's words. Pure.
+//! From a machine to the presence of its Node, in the contract's terms. Pure.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::prelude::*;
@@ -24,11 +24,11 @@ pub struct Circumstances<'a> {
 
 /// Whether it runs, and all that is known of it.
 ///
-/// A machine that runs has a name and addresses, else its Node waits. One that does not run tells none any more (VMware Tools are off with it): that
+/// A machine that runs has a name and addresses, else its Node waits. One that does not run reports none any more (VMware Tools are off with it): that
 /// is enough for a Node that was initialised before.
 ///
 /// # Errors
-/// When something is not known yet, or cannot be told from what there is. It is there all the same.
+/// When something is not known yet, or cannot be derived from what there is. The machine exists all the same.
 pub fn presence(
     machine: &Machine,
     circumstances: &Circumstances<'_>,
@@ -36,7 +36,7 @@ pub fn presence(
 ) -> Result<Existing, Failure> {
     let uuid = machine.uuid.as_ref();
     let uuid = uuid.ok_or_else(|| Failure::other(format!("{}: its BIOS UUID is not told", machine.name)))?;
-    // What stands in a Node stays as it is, in whatever case or order of bytes it was written.
+    // The provider id of a Node stays as it is, in whatever case or order of bytes it was written.
     let own = format!("{PREFIX}{uuid}");
     let mut instance = Instance::new(circumstances.provider_id.map_or(own, String::from));
     instance.instance_type = machine.instance_type();

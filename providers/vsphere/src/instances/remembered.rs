@@ -1,6 +1,6 @@
 //! Where machines were found last, kept for later calls: a machine that was found once is read where it was, without a search.
 //!
-//! Only a hint. What is read there has to have the id that is asked for.
+//! Only a hint. What is read there has to have the id that is requested.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,10 +13,10 @@ use crate::instances::uuid::Uuid;
 use crate::table::Table;
 use crate::vcenter::soap::Reference;
 
-/// After so long machines are looked for anew.
+/// After so long machines are looked up again.
 const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// More is not remembered, in bytes: some 6,000 machines. What is beyond is looked for in each call.
+/// Most that is cached, in bytes: some 6,000 machines. What is beyond is looked up in each call.
 const MOST: usize = 300_000;
 
 /// Machines of one vCenter by their ids.

@@ -1,7 +1,7 @@
 //! Ids of machines, and the two orders in which their bytes are written.
 //!
 //! vSphere writes a BIOS id as its bytes stand. What a Linux kernel reads from the same bytes has the first three groups reversed, since
-//! SMBIOS 2.6 says that these are numbers with the low byte first; which of the two a Node carries depends on kernel and virtual hardware.
+//! SMBIOS 2.6 defines these as numbers with the low byte first; which of the two a Node carries depends on kernel and virtual hardware.
 
 use std::fmt;
 

@@ -12,13 +12,13 @@ use crate::vcenter::session::Sessions;
 use crate::vcenter::soap::Reference;
 use crate::vcenter::tags::{Tag, Tags};
 
-/// Zones are looked for anew after this time. Labels of Nodes are written once, so nobody needs them sooner.
+/// Zones are read again after this time. Labels of Nodes are written once, so they are not needed sooner.
 const KEPT: Duration = Duration::from_secs(5 * 60);
 
 /// Zone and region.
 pub type Zone = (String, String);
 
-/// Tells zones on one vCenter.
+/// Finds zones on one vCenter.
 #[derive(Debug)]
 pub struct Zones<'a> {
     /// How objects are read.
@@ -33,13 +33,13 @@ pub struct Zones<'a> {
     pub vcenter: &'a str,
 }
 
-/// One way to look at machines: where to start for each, and under which key the zone is kept.
+/// One way to find zones: where to start for each machine, and under which key the zone is kept.
 struct Way {
     starts: fn(&Machine) -> [Option<&Reference>; 2],
     place: fn(&Machine) -> String,
 }
 
-/// First hosts and resource pools, of which there are few; machines themselves only where these say nothing.
+/// First hosts and resource pools, of which there are few; machines themselves only where these have none.
 const WAYS: [Way; 2] = [
     Way {
         starts: |machine| [machine.host.as_ref(), machine.pool.as_ref()],
@@ -76,7 +76,7 @@ impl Zones<'_> {
         )
     }
 
-    /// Looks at what each machine starts from and all above, and notes the zones that are found. Machines of one place are looked at once.
+    /// Reads what each machine starts from and all above, and notes the zones that are found. Machines of one place are read once.
     fn look(&self, way: &Way, machines: &[&Machine], known: &mut Table) -> Result<(), Failure> {
         let mut places: Vec<(String, &Machine)> = Vec::new();
         let mut from: Vec<Reference> = Vec::new();

@@ -12,7 +12,7 @@ use super::settings::NsxSettings;
 /// Most items that NSX puts into a page.
 const PAGE: u16 = 1000;
 
-/// Who asks, for the manager's own logs.
+/// User agent, for the manager's own logs.
 const AGENT: &str = concat!("cloudwit-vsphere/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the manager.
@@ -32,7 +32,7 @@ struct Page {
 }
 
 impl<'a> Nsx<'a> {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(settings: &'a NsxSettings, context: Context) -> Self {
         Self {
             http: context.http().base(&settings.url).header("user-agent", AGENT),
@@ -44,15 +44,15 @@ impl<'a> Nsx<'a> {
     /// What is at this path of the policy tree, such as `/infra/lb-pools/p1`.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn get(&self, path: &str) -> Result<Value, Failure> {
         self.send("GET", path, &[], None)?.json()
     }
 
-    /// The same; none when NSX itself says that there is nothing.
+    /// The same; none when NSX itself reports it as not found.
     ///
     /// # Errors
-    /// What else NSX says.
+    /// Any other error of NSX.
     pub fn find(&self, path: &str) -> Result<Option<Value>, Failure> {
         match self.get(path) {
             Err(failure) if failure.is_not_found() => Ok(None),
@@ -60,10 +60,10 @@ impl<'a> Nsx<'a> {
         }
     }
 
-    /// All objects of a collection that are wanted, page by page. What is no object is left out.
+    /// All objects of a collection that `wanted` accepts, page by page. What is no object is left out.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn list(&self, path: &str, mut wanted: impl FnMut(&Value) -> bool) -> Result<Vec<Value>, Failure> {
         let mut all = Vec::new();
         let size = PAGE.to_string();
@@ -81,7 +81,7 @@ impl<'a> Nsx<'a> {
     /// What was realized of the intent with this path.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn realized(&self, path: &str) -> Result<Value, Failure> {
         let query = [("intent_path", path)];
         self.send("GET", "/infra/realized-state/realized-entities", &query, None)?
@@ -91,7 +91,7 @@ impl<'a> Nsx<'a> {
     /// Creates an object or, with its `_revision` in the body, replaces it; what it is then.
     ///
     /// # Errors
-    /// `conflict` where it is another revision; what else NSX says.
+    /// `conflict` where it is another revision; any other error of NSX.
     pub fn put(&self, path: &str, body: &Value) -> Result<Value, Failure> {
         self.send("PUT", path, &[], Some(body))?.json()
     }
@@ -99,7 +99,7 @@ impl<'a> Nsx<'a> {
     /// Creates an object or changes what the body has.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn patch(&self, path: &str, body: &Value) -> Result<(), Failure> {
         self.send("PATCH", path, &[], Some(body)).map(drop)
     }
@@ -107,7 +107,7 @@ impl<'a> Nsx<'a> {
     /// Deletes an object; success when there is none.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn delete(&self, path: &str) -> Result<(), Failure> {
         match self.send("DELETE", path, &[], None) {
             Err(failure) if failure.is_not_found() => Ok(()),

@@ -1,7 +1,7 @@
 //! Authentication at the NSX manager: a client certificate, a session of a user, a user of VMware Identity Manager, a token of VMware Cloud.
 //!
 //! A session and a token are kept in the host's state for all calls, and renewed once when NSX does not take them any more. The certificate is the host's:
-//! it stands in the grant, and TLS presents it.
+//! it is in the grant, and TLS presents it.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use super::errors;
 use crate::config::NsxManager;
 use crate::config::credentials::Credentials;
 
-/// A session ends after half an hour in which nobody used it (NSX's `connection_timeout` of its API). It is given up before that.
+/// A session ends after half an hour without use (NSX's `connection_timeout` of its API). It is dropped before that.
 const LIFE: u64 = 25 * 60;
 
 /// NSX locks an account for a quarter of an hour after five failed logins in as long a time (its defaults), so a refused login is not repeated for so long.
@@ -34,7 +34,7 @@ const PASSWORD: &str = "nsxt.password";
 const REMOTE: &str = "nsxt.remote-authorization";
 const VMC_TOKEN: &str = "nsxt.vmc-access-token";
 
-/// Who asks.
+/// The identity.
 #[derive(Clone)]
 pub enum Auth {
     /// A principal identity, by the client certificate of the grant. The files are those that upstream reads itself.
@@ -57,7 +57,7 @@ pub enum Auth {
     },
 }
 
-/// Nothing of it is anybody's business.
+/// All of it is confidential.
 impl fmt::Debug for Auth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -143,7 +143,7 @@ impl Auth {
         }
     }
 
-    /// Secrets that are wanted, and what each is.
+    /// Requested secrets, and what each is.
     pub fn secrets(&self) -> &'static [(&'static str, &'static str)] {
         match self {
             Self::Session(Credentials::Secrets { .. }) => &[
@@ -159,7 +159,7 @@ impl Auth {
         }
     }
 
-    /// What the grant of the manager's host has to say, where TLS presents who asks.
+    /// What the grant of the manager's host needs, where TLS presents the identity.
     pub fn grant(&self) -> Option<String> {
         match self {
             Self::Certificate { certificate, key } => {
@@ -180,7 +180,7 @@ impl Auth {
     /// Makes a request as this one, and once again after a new login where the old one is not taken any more.
     ///
     /// # Errors
-    /// Why there is no answer; why nobody could log in.
+    /// Why there is no answer; why the login failed.
     pub(super) fn send(
         &self,
         http: &Http,
@@ -204,7 +204,7 @@ impl Auth {
                         .header("cookie", format!("JSESSIONID={}", session.cookie))
                         .header("x-xsrf-token", session.xsrf.clone())
                         .send_any()?;
-                    // A denial may be about the session or about the user's role: a new session tells.
+                    // A denial may be about the session or about the user's role: a new session decides.
                     let over = match answer.status {
                         401 => true,
                         403 => session.made + YOUNG < context.now(),
@@ -280,7 +280,7 @@ fn access_token(context: Context, url: &str, refresh: Option<&str>) -> Result<(S
     let form = Form::new().field("refresh_token", refresh);
     let answer = context.http().post(url).form(&form).send_any()?;
     let doing = "getting an access token of VMware Cloud";
-    // It says `invalid_grant` with 400: the credentials are wrong, and not the request.
+    // It answers `invalid_grant` with 400: the credentials are wrong, and not the request.
     if matches!(answer.status, 400 | 401 | 403) {
         return Err(Failure::denied(answer.text()).context(doing));
     }

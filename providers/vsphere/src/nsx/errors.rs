@@ -1,4 +1,4 @@
-//! What NSX refuses, as failures. The status decides: the numbers of its errors are many and nowhere listed, so they are for people.
+//! What NSX refuses, as failures. The status decides: the numbers of its errors are many and nowhere listed, so they are only for messages.
 
 use cloudwit_guest_sdk::classify::Codes;
 use cloudwit_guest_sdk::prelude::*;
@@ -21,7 +21,7 @@ pub fn failure(answer: &Response) -> Failure {
         let own = answer.clone().success().err();
         let own = own.unwrap_or_else(|| Failure::other("an answer that is none of NSX"));
         return match own.kind {
-            // A proxy's 404 says nothing about what was asked for.
+            // A proxy's 404 is no evidence about the requested object.
             FailureKind::NotFound => Failure::unavailable(own.message),
             _ => own,
         };

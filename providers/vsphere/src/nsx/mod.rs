@@ -1,10 +1,10 @@
 //! NSX: load balancers for Services and routes to Pod ranges, by its Policy API. Both are off unless the cloud config has their sections.
 //!
 //! ```text
-//!   settings.rs              what the cloud config says
-//!   auth.rs                  who asks: session, token
+//!   settings.rs              the cloud config of NSX
+//!   auth.rs                  authentication: session, token
 //!   api.rs, errors.rs        one call: JSON, pages, failures
-//!   object.rs                objects as JSON: tags, and whether they are as they are wanted
+//!   object.rs                objects as JSON: tags, and whether they are as desired
 //!   realized.rs              what became of an intent
 //!      |
 //!   routes.rs   balancers/
@@ -46,7 +46,7 @@ pub fn disabled(settings: Option<&NsxSettings>) -> Vec<&'static str> {
     off
 }
 
-/// What it asks to be granted.
+/// Its grant requests.
 pub fn describe(mut description: Description, settings: &NsxSettings) -> Description {
     let mut reason = String::from("the NSX manager");
     if let Some(trust) = &settings.trust {
@@ -73,7 +73,7 @@ pub fn describe(mut description: Description, settings: &NsxSettings) -> Descrip
 }
 
 impl Vsphere {
-    /// The way to NSX, and the part of the settings that is needed; another controller's business where it is not there.
+    /// The way to NSX, and the part of the settings that is needed; left to another controller where it is not there.
     fn nsx<'a, T>(&'a self, part: fn(&'a NsxSettings) -> Option<T>, sections: &str) -> Result<(Nsx<'a>, T), Failure> {
         let settings = self.settings.nsx.as_ref();
         let found = settings.and_then(|settings| Some((Nsx::new(settings, self.context), part(settings)?)));
@@ -83,7 +83,7 @@ impl Vsphere {
         })
     }
 
-    /// Whether the manager takes the credentials, and knows what the cloud config names.
+    /// Whether the manager accepts the credentials, and has what the cloud config names.
     pub(crate) fn probe_nsx(&self) -> Result<(), Failure> {
         let Some(settings) = &self.settings.nsx else {
             return Ok(());

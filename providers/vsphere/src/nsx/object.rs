@@ -1,4 +1,4 @@
-//! Objects of NSX as JSON: what is read of them, their tags, and whether they are as they are wanted. Pure.
+//! Objects of NSX as JSON: what is read of them, their tags, and whether they are as desired. Pure.
 
 use serde_json::{Map, Value, json};
 
@@ -40,7 +40,7 @@ pub fn tags<'a>(tags: impl IntoIterator<Item = (&'a str, &'a str)>) -> Value {
     tags.collect()
 }
 
-/// Whether every wanted field is there as it is wanted; NSX leaves out empty lists.
+/// Whether every desired field is there with its value; NSX leaves out empty lists.
 pub fn is_right(wanted: &Value, seen: &Value) -> bool {
     let fields = wanted.as_object().into_iter().flatten();
     fields.into_iter().all(|(name, value)| match seen.get(name) {
@@ -49,7 +49,7 @@ pub fn is_right(wanted: &Value, seen: &Value) -> bool {
     })
 }
 
-/// What is seen, with the wanted fields: a PUT replaces the whole, and what it leaves out would be lost.
+/// What is observed, with the desired fields: a PUT replaces the whole, and what it leaves out would be lost.
 pub fn merged(seen: &Value, wanted: &Value) -> Value {
     let mut all: Map<String, Value> = seen.as_object().cloned().unwrap_or_default();
     let fields = wanted.as_object().into_iter().flatten();

@@ -1,4 +1,4 @@
-//! What became of an intent: NSX takes what is asked for at once, and does it later.
+//! What became of an intent: NSX takes what is requested at once, and does it later.
 
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
@@ -24,7 +24,7 @@ impl Realized {
     /// Of the intent with this path.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn look(nsx: &Nsx<'_>, path: &str) -> Result<Self, Failure> {
         match nsx.realized(path) {
             Ok(found) => Ok(Self::of(&found)),
@@ -51,7 +51,7 @@ impl Realized {
 /// The address of an allocation, or how far it is.
 ///
 /// # Errors
-/// What NSX says.
+/// The error of NSX.
 pub fn address(nsx: &Nsx<'_>, path: &str) -> Result<Result<String, Realized>, Failure> {
     let found = match nsx.realized(path) {
         Err(failure) if failure.is_not_found() => return Ok(Err(Realized::Waiting)),

@@ -19,14 +19,14 @@ const NODE: &str = "vsphere.k8s.io/node-name";
 /// Longest display name, in characters (`StaticRoutes` of NSX's API).
 const NAME: usize = 255;
 
-/// How soon a route is looked at again that NSX is realizing.
+/// Poll interval of a route that NSX is realizing.
 const SOON: Duration = Duration::from_secs(1);
 
-/// Where the ids of realized routes are kept, and for how long they are believed after the last one came.
+/// Where the ids of realized routes are kept, and for how long they are valid after the last one came.
 const REALIZED: &str = "nsx/realized-routes";
 const BELIEVED: Keep = Keep::at_most(Duration::from_secs(3600));
 
-/// Most routes that are looked at in one list: each is a call.
+/// Most routes whose state is read in one list: each is a call.
 const LOOKS: usize = 50;
 
 /// With less time left of the call no further change is begun: one request may take as long.
@@ -71,7 +71,7 @@ impl Vsphere {
         self.nsx(|settings| settings.gateway.as_deref(), "route")
     }
 
-    /// Marks routes that NSX cannot realize, so that they are made anew. Those that it has realized are believed for a while.
+    /// Marks routes that NSX cannot realize, so that they are recreated. Those that it has realized are not read again for a while.
     fn mark_failed(&self, nsx: &Nsx<'_>, gateway: &str, routes: &mut [Route]) -> Result<(), Failure> {
         let state = self.context.state();
         let kept: Vec<String> = state.get(REALIZED).map(|stored| stored.value).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Vsphere {
     }
 }
 
-/// Asks for a route. What is there already is brought in line.
+/// Requests a route. What is there already is brought in line.
 fn begin(nsx: &Nsx<'_>, gateway: &str, cluster: &str, route: &NewRoute) -> Result<(), Failure> {
     let family = match route.destination.contains(':') {
         true => IpFamily::Ipv6,
@@ -134,7 +134,7 @@ fn begin(nsx: &Nsx<'_>, gateway: &str, cluster: &str, route: &NewRoute) -> Resul
     Err(pending(path, &route.destination))
 }
 
-/// Whether a route that was asked for is there.
+/// Whether a route that was requested is there.
 fn look(nsx: &Nsx<'_>, path: &str, destination: &str) -> Result<(), Failure> {
     match Realized::look(nsx, path)? {
         Realized::Done => Ok(()),

@@ -1,4 +1,4 @@
-//! What the cloud config says about NSX: the manager, load balancers and their classes, routes. Without the sections there is none of it.
+//! The cloud config of NSX: the manager, load balancers and their classes, routes. Without the sections there is none of it.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::config::{Config, LoadBalancer, LoadBalancerClass};
 /// The class of Services that name none (upstream's `DefaultLoadBalancerClass`).
 pub const DEFAULT_CLASS: &str = "default";
 
-/// Whose all that is made is, unless `tags.owner` says otherwise: upstream's name of itself, so that both find what the other made.
+/// Owner of everything that is made, unless `tags.owner` is set: upstream's name of itself, so that both find what the other made.
 const OWNER: &str = "vsphere-cloud-controller-manager";
 
 /// Sizes of load balancer services (`LBService` of NSX's API).
@@ -21,14 +21,14 @@ const SIZES: [&str; 5] = ["SMALL", "MEDIUM", "LARGE", "XLARGE", "DLB"];
 const SCOPE: usize = 128;
 const TAG: usize = 256;
 
-/// What the operator wants of NSX.
+/// What the operator requests of NSX.
 #[derive(Debug)]
 pub struct NsxSettings {
     /// `https://HOST`, with a port and a path where it has them.
     pub url: String,
-    /// Who asks.
+    /// The identity.
     pub auth: Auth,
-    /// What the grant has to say so that the server's certificate is trusted, where the config names something.
+    /// What the grant needs for the server's certificate to be trusted, where the config names something.
     pub trust: Option<String>,
     /// None where Services get none.
     pub balancers: Option<BalancerSettings>,
@@ -88,7 +88,7 @@ pub struct Class {
 pub enum Reference {
     /// By what NSX calls it.
     Exact(String),
-    /// By what people call it; there must be one.
+    /// By display name; there must be one.
     Name(String),
 }
 

@@ -24,7 +24,7 @@ pub struct Manager(Rc<RefCell<Inner>>);
 #[derive(Default)]
 struct Inner {
     objects: BTreeMap<String, Value>,
-    /// `REALIZED` where nothing else is said, by parts of paths.
+    /// State by parts of paths; `REALIZED` where none is set.
     states: BTreeMap<String, &'static str>,
     /// The next requests with this method and part of a path get this instead.
     faults: Vec<(&'static str, String, FakeAnswer)>,

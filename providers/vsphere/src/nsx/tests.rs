@@ -346,7 +346,7 @@ fn refusals_follow_status_and_proxy_page_is_no_denial() {
         manager.fails("GET", "static-routes", answer);
         assert_eq!(provider.list().unwrap_err().kind, kind);
     }
-    // A GET is asked for once again.
+    // A GET is requested once again.
     manager.fails("GET", "static-routes", FakeAnswer::new(502, &[], "bad gateway"));
     provider.list().unwrap();
     assert!(host.requests().iter().all(|request| request.url.starts_with(URL)));

@@ -1,4 +1,4 @@
-//! The APIs of one vCenter: sessions, SOAP and what is read with it, and tags, which only its REST API tells.
+//! The APIs of one vCenter: sessions, SOAP and what is read with it, and tags, which only its REST API has.
 
 pub mod ancestors;
 pub mod properties;

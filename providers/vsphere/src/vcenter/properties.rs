@@ -36,7 +36,7 @@ pub enum Along {
     Datastores,
 }
 
-/// The way from a view to its members; the view itself is not wanted.
+/// The way from a view to its members; the view itself is skipped.
 const MEMBERS: &str = "<skip>true</skip><selectSet xsi:type=\"TraversalSpec\"><name>members</name><type>ContainerView</type>\
                        <path>view</path><skip>false</skip></selectSet>";
 

@@ -14,10 +14,10 @@ use crate::config::settings::VCenterSettings;
 use crate::vcenter::properties::{Along, Query, retrieve};
 use crate::vcenter::soap::{Answer, CallError, FIRST_VERSION, Reference, Service, Soap};
 
-/// vCenter ends a session after half an hour in which nobody used it, however old it is. After this long it is given up all the same.
+/// vCenter ends a session after half an hour without use, however old it is. After this long it is dropped all the same.
 const LIFE: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// After a refused login nobody tries another one for so long: vCenter locks accounts after five in three minutes (its default).
+/// After a refused login no other one is sent for so long: vCenter locks accounts after five in three minutes (its default).
 const AFTER_REFUSAL: Duration = Duration::from_secs(60);
 
 /// What is known of a session. Kept as a text, a part in each line: tokens of one type are smaller.
@@ -80,7 +80,7 @@ pub struct Sessions<'a> {
 }
 
 impl<'a> Sessions<'a> {
-    /// For this vCenter. Asks nothing yet.
+    /// For this vCenter. Requests nothing yet.
     pub fn new(settings: &'a VCenterSettings, context: Context) -> Self {
         Self {
             soap: Soap::new(context.http(), &settings.url(), settings.attempts),
@@ -92,7 +92,7 @@ impl<'a> Sessions<'a> {
     /// Does something within a session, and once again in a new one when the session is over.
     ///
     /// # Errors
-    /// What `work` says, or why there is no session.
+    /// The error of `work`, or why there is no session.
     pub fn with<R>(&self, mut work: impl FnMut(&Session) -> Result<R, CallError>) -> Result<R, Failure> {
         // Not "session/": an earlier version of this component wrote its sessions there with fewer lines.
         let key = format!("sessions/{}", self.settings.name);

@@ -1,12 +1,12 @@
-//! SOAP as vSphere's services speak it (vim25, vSAN, policies): one call, its answer or its fault.
+//! SOAP of vSphere's services (vim25, vSAN, policies): one call, its answer or its fault.
 //!
-//! A fault comes with status 500; what kind it is stands in the `type` of what is inside of `detail`. Names are looked at without prefixes:
+//! A fault comes with status 500; its kind is in the `type` of what is inside of `detail`. Names are compared without prefixes:
 //! which ones there are differs between servers.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::xml::{Element, escape};
 
-/// The oldest version of the API that is still supported by somebody; asked with until the server has told its own.
+/// The oldest version of the API that is still supported; used until the server has reported its own.
 pub const FIRST_VERSION: &str = "6.5";
 
 /// The cookie of a session.
@@ -58,14 +58,14 @@ pub struct Service<'a> {
     pub again: bool,
 }
 
-/// What the server said instead of an answer.
+/// The server's fault instead of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Its type, such as `NotAuthenticated`.
     pub kind: String,
     /// The object it is about.
     pub object: Option<Reference>,
-    /// For people.
+    /// Free text.
     pub message: String,
 }
 
@@ -85,7 +85,7 @@ impl From<Failure> for CallError {
 }
 
 impl CallError {
-    /// Whether the session is over. vCenter says so, or does not know an object that lives in a session.
+    /// Whether the session is over. vCenter reports so, or does not find an object that lives in a session.
     pub fn is_end_of_session(&self) -> bool {
         let Self::Fault(fault) = self else { return false };
         let in_session = |object: &Reference| object.kind.ends_with("View") || object.kind == "PropertyCollector";
@@ -239,7 +239,7 @@ impl Soap {
         }
         let response = request.send_any().map_err(|failure| Once::Final(failure.into()))?;
         let fault = response.status == 500;
-        // A gateway before the server answers in its own words.
+        // A gateway before the server has its own format of errors.
         if !fault && response.status != 200 {
             return Err(match response.success() {
                 Err(
@@ -270,7 +270,7 @@ impl Soap {
     }
 }
 
-/// Whether it makes sense to ask once more.
+/// Whether a retry makes sense.
 enum Once {
     Again(Failure),
     Final(CallError),

@@ -1,4 +1,4 @@
-//! Tags, which only vCenter's REST API tells: those of many objects in one call, then the name and category of each tag once.
+//! Tags, which only vCenter's REST API has: those of many objects in one call, then the name and category of each tag once.
 //!
 //! Newer servers have the API under `/api`, older ones and those of tests under `/rest`, where each answer is wrapped into `value`.
 
@@ -18,7 +18,7 @@ use crate::vcenter::soap::Reference;
 /// Objects in one call; the server takes up to 2,000.
 const OBJECTS: usize = 500;
 
-/// Names of tags and categories are read anew after this time.
+/// Names of tags and categories are read again after this time.
 const NAMES_KEPT: Duration = Duration::from_secs(10 * 60);
 
 /// A session without use ends by itself after some minutes, and a refused one is renewed.
@@ -30,7 +30,7 @@ const NEW: &str = "/api";
 /// Where older servers have it.
 const OLD: &str = "/rest";
 
-/// A tag as people see it.
+/// A tag by its display names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tag {
     /// The category's name.
@@ -85,7 +85,7 @@ pub struct Tags<'a> {
 }
 
 impl<'a> Tags<'a> {
-    /// For this vCenter. Asks nothing yet.
+    /// For this vCenter. Requests nothing yet.
     pub fn new(settings: &'a VCenterSettings, context: Context) -> Self {
         Self {
             http: context.http().base(&settings.url()),
@@ -94,10 +94,10 @@ impl<'a> Tags<'a> {
         }
     }
 
-    /// The tags of these objects, in the order in which the server tells them. Objects without any may be left out.
+    /// The tags of these objects, in the order in which the server returns them. Objects without any may be left out.
     ///
     /// # Errors
-    /// What the server said.
+    /// The server's error.
     pub fn attached(&self, objects: &[&Reference]) -> Result<Vec<(Reference, Vec<Tag>)>, Failure> {
         let (key, state) = (format!("tags/{}", self.settings.name), self.context.state());
         let mut names = Table::kept(&state, &key);
@@ -170,7 +170,7 @@ impl<'a> Tags<'a> {
         ))
     }
 
-    /// Asks within a session, and once again in a new one when it is over.
+    /// Sends within a session, and once again in a new one when it is over.
     fn ask(&self, request: &dyn Fn(&RestSession<'_>) -> Request) -> Result<Response, Failure> {
         let name = format!("rest/{}", self.settings.name);
         let login = || Ok((self.login()?, self.context.now() + SESSION_LIFE));
@@ -224,7 +224,7 @@ fn read_associations(list: &Value) -> Option<Vec<(Reference, Vec<String>)>> {
         let object = Reference::new(object.get("type")?.as_str()?, object.get("id")?.as_str()?);
         let ids = match item.get("tag_ids")? {
             Value::Array(ids) => ids.as_slice(),
-            // Some servers say so when there are none.
+            // Some servers answer so when there are none.
             Value::Null => &[],
             _ => return None,
         };

@@ -1,4 +1,4 @@
-//! What a StorageClass wants of a volume. Pure.
+//! What a StorageClass requests of a volume. Pure.
 //!
 //! Parameters are upstream's (`pkg/csi/service/common/constants.go`, `ParseStorageClassParams`), in whatever case.
 
@@ -14,7 +14,7 @@ const POLICY: &str = "storagepolicyname";
 /// Id of a storage policy.
 const POLICY_ID: &str = "storagepolicyid";
 
-/// The file system, as old classes name it. It is the sidecar's business; upstream takes it and says so in its log.
+/// The file system, as old classes name it. The sidecar sets it; upstream takes it and logs so.
 const FILE_SYSTEM: &str = "fstype";
 
 /// A storage policy.
@@ -26,7 +26,7 @@ pub(crate) enum Policy {
     Id(String),
 }
 
-/// What a class wants.
+/// What a class requests.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Class {
     /// On this datastore: its URL or name.

@@ -1,7 +1,7 @@
 //! Volumes come into being and go: found by their name, else created once.
 //!
 //! ```text
-//!   name -> this cluster's volume of that name, on every vCenter -> there is one: is it as it is wanted?
+//!   name -> this cluster's volume of that name, on every vCenter -> there is one: is it as desired?
 //!                                                                -> none: CnsCreateVolume on the datastores of the best place    -> a task: pending until it is done
 //! ```
 //!
@@ -23,7 +23,7 @@ use crate::volumes::place::stores::Store;
 use crate::volumes::place::{Wish, topology_keys};
 use crate::volumes::snapshots::SnapshotId;
 
-/// A volume that is wanted.
+/// A desired volume.
 struct Wanted<'n> {
     new: &'n NewVolume,
     class: Class,
@@ -68,7 +68,7 @@ impl Vsphere {
         let doing = format!("creating the volume {}", new.name);
         match self.passed(token, &doing, None) {
             Ok(_) => {}
-            // Another call was faster: the volume is read below.
+            // Another call came first: the volume is read below.
             Err(failure) if failure.kind == FailureKind::AlreadyExists => {}
             Err(failure) => return Err(failure),
         }
@@ -109,7 +109,7 @@ impl Vsphere {
         Err(task.pending(&doing))
     }
 
-    /// The volume that has the name, where it is as it is wanted.
+    /// The volume that has the name, where it is as desired.
     fn same(&self, wanted: &Wanted<'_>, found: Found) -> Result<Volume, Failure> {
         let cns = self.cns_at(found.vcenter)?;
         let policy = wanted.class.policy.as_ref();

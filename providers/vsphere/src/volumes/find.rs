@@ -1,4 +1,4 @@
-//! Volumes by id and by name, over all vCenters. One that cannot be asked is no evidence that a volume is gone.
+//! Volumes by id and by name, over all vCenters. One that cannot be queried is no evidence that a volume is gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ const NAMESAKES: u64 = 10;
 pub(crate) struct Found {
     /// The place of its vCenter in the configuration.
     pub vcenter: usize,
-    /// What CNS says.
+    /// The error of CNS.
     pub volume: CnsVolume,
     /// The zones it can be attached in.
     pub zones: Vec<Zone>,
@@ -31,7 +31,7 @@ pub(crate) struct Found {
     pub machines: Vec<Reference>,
 }
 
-/// Volumes by id; none where every vCenter says that there is none.
+/// Volumes by id; none where every vCenter reports it as not found.
 pub(crate) type Finds = BTreeMap<String, Result<Option<Found>, Failure>>;
 
 /// Volumes of one vCenter with their ids, in the order of its answer.
@@ -215,7 +215,7 @@ impl Vsphere {
     fn volume(&self, found: &Found, ids: &BTreeMap<String, String>) -> Volume {
         let keys = self.settings.categories.as_ref().and_then(place::topology_keys);
         let topology = keys.map(|keys| found.zones.iter().map(|zone| place::topology(&keys, zone)).collect());
-        // A machine that does not tell its id is none of this cluster; it has the volume all the same.
+        // A machine without an id is none of this cluster; it has the volume all the same.
         let node = |machine: &Reference| Attachment {
             node_id: ids.get(&machine.value).unwrap_or(&machine.value).clone(),
             read_only: false,

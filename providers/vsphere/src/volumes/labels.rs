@@ -1,4 +1,4 @@
-//! Disks that PersistentVolumes name themselves (`vsphereVolume`): where the datastore is that stands at the beginning of their path.
+//! Disks that PersistentVolumes name themselves (`vsphereVolume`): where the datastore is that their path begins with.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::{Each, InTreeSource, InTreeVolume, place_labels};

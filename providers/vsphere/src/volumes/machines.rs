@@ -31,10 +31,10 @@ pub(super) struct WithDisks {
     pub disks: BTreeMap<String, String>,
 }
 
-/// Machines by their ids in CSINodes; none where every vCenter says that there is none.
+/// Machines by their ids in CSINodes; none where every vCenter reports it as not found.
 pub(super) type Machines = BTreeMap<String, Result<Option<WithDisks>, Failure>>;
 
-/// The UUID of a disk as devices say it: `6000C298-595b-...` is `6000c298595b...` (upstream's `FormatDiskUUID`).
+/// The UUID of a disk as devices report it: `6000C298-595b-...` is `6000c298595b...` (upstream's `FormatDiskUUID`).
 pub(super) fn disk_uuid(written: &str) -> String {
     let digits = written.chars().filter(|c| !matches!(c, '-' | ' '));
     digits.collect::<String>().to_ascii_lowercase()

@@ -3,9 +3,9 @@
 //!
 //! | file | what it does |
 //! | ---- | ------------ |
-//! | `cns` | calls of CNS, its tasks and faults, what it says of a volume |
+//! | `cns` | calls of CNS, its tasks and faults, its description of a volume |
 //! | `place` | datastores, the zones they are in, storage policies |
-//! | `class` | what a class wants; pure |
+//! | `class` | what a class requests; pure |
 //! | `find` | volumes by id and name, over all vCenters |
 //! | `create` | found by name, else created once; deleted |
 //! | `moves`, `machines` | attached and detached, a call for each machine |

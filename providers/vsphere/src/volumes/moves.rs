@@ -24,7 +24,7 @@ use crate::volumes::cns::volume::is_id;
 use crate::volumes::find::no_volume;
 use crate::volumes::machines::{WithDisks, disk_uuid};
 
-/// When what no time was left for is gone on with.
+/// When changes without time left are continued.
 const NEXT: Duration = Duration::from_millis(100);
 
 /// How long a vCenter gets a task for each volume after it failed one with several as a whole: one of them was to blame, or it takes no lists.
@@ -38,7 +38,7 @@ fn later() -> Failure {
     )
 }
 
-/// An attached volume for the plugins: upstream's reads `diskUUID`, ours what the device says of itself (SCSI VPD page 83) or the link of udev's rules.
+/// An attached volume for the plugins: upstream's reads `diskUUID`, ours the device's own World Wide Name (SCSI VPD page 83) or the link of udev's rules.
 fn attached(uuid: &str) -> Result<Attached, Failure> {
     if uuid.is_empty() {
         return Err(Failure::other("the disk's UUID is not told"));
@@ -128,7 +128,7 @@ impl Vsphere {
         let mut decide = |one: &Move<'_>, machine: Option<&WithDisks>, failed: Option<Failure>| {
             let is_here = machine.is_some_and(|machine| machine.disks.contains_key(one.volume));
             match failed {
-                // Whatever CNS says: it is not there any more.
+                // Whatever the answer of CNS: it is not there any more.
                 _ if !is_here => Ok(Step::Done(())),
                 Some(failure) => Err(failure),
                 None => Ok(Step::Begin),
@@ -138,7 +138,7 @@ impl Vsphere {
         self.run(way, &moves.collect::<Vec<_>>(), &|_| Ok(()), &mut decide)
     }
 
-    /// Tasks that are over are answered by `done`; about all others `decide` says what to do, from the machine and from what the task failed with.
+    /// Tasks that are over are answered by `done`; for all others `decide` returns what to do, from the machine and from what the task failed with.
     fn run<T>(
         &self,
         way: Way,
@@ -197,7 +197,7 @@ impl Vsphere {
         Ok(moves.iter().zip(answers).enumerate().map(answer).collect())
     }
 
-    /// How these tasks stand, a read for each vCenter.
+    /// The states of these tasks, a read for each vCenter.
     fn tasks_of(&self, ids: impl Iterator<Item = TaskId>) -> Result<Tasks, Failure> {
         let ids: BTreeSet<TaskId> = ids.collect();
         let mut tasks = Tasks::new();
@@ -208,7 +208,7 @@ impl Vsphere {
         Ok(tasks)
     }
 
-    /// What its task says; none where there is none, or it is not known any more.
+    /// The result of its task; none where there is none, or it is not known any more.
     fn look<T>(&self, tasks: &Tasks, one: &Move<'_>, done: &dyn Fn(&Element) -> Result<T, Failure>) -> Settled<T> {
         let id = TaskId::read(one.token)?;
         let state = tasks.get(&id)?;

@@ -1,4 +1,4 @@
-//! Machines as the plugin on them has to know them: id, zone, and how many volumes they take.
+//! Machines as the node plugin needs them: id, zone, and how many volumes they take.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::types::id_after;

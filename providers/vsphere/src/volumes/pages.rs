@@ -19,10 +19,10 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// What the end of the page before says.
+    /// Reads the token of the page before.
     ///
     /// # Errors
-    /// `aborted` for one that is none of ours.
+    /// `aborted` for a foreign one.
     pub(super) fn read(after: Option<&str>, vcenters: usize) -> Result<Self, Failure> {
         let Some(after) = after else { return Ok(Self::default()) };
         let read = after.split_once('+').and_then(|(vcenter, from)| {
@@ -35,7 +35,7 @@ impl Position {
         read.ok_or_else(|| Failure::aborted(format!("no page ends with {after}")))
     }
 
-    /// Where the next page begins, by where CNS says that its next one does.
+    /// Where the next page begins, by where the next one of CNS does.
     pub(super) fn next(self, next: Option<u64>, vcenters: usize) -> Option<String> {
         let next = match next {
             Some(from) => Self { from, ..self },

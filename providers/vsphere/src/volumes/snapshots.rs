@@ -14,7 +14,7 @@ use crate::volumes::pages::Position;
 /// Most snapshots of a page (CNS's limit, upstream's `QuerySnapshotLimit`).
 const MOST: u64 = 128;
 
-/// Pages in which a name is looked for among the snapshots of other volumes.
+/// Pages in which a name is looked up among the snapshots of other volumes.
 const SEARCHED: usize = 40;
 
 /// The id of a snapshot in its two parts.

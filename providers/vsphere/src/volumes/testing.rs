@@ -1,4 +1,4 @@
-//! For tests: a vCenter that answers as `tests/vcsim` did when its answers were recorded, by what a request says.
+//! For tests: a vCenter that answers as `tests/vcsim` did when its answers were recorded, by the content of a request.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest, recorded};

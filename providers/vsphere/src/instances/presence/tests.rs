@@ -1,4 +1,4 @@
-//! From a machine to what its Node is told.
+//! From a machine to what is reported for its Node.
 
 use data_encoding::BASE64;
 
@@ -72,7 +72,7 @@ fn machine_without_vmware_tools_is_running_without_addresses() {
                 matches!(of(&silent, provider_id, Ok(None)), Err(Failure { kind: FailureKind::Other, message: text, .. }) if text.contains("vm one"))
             );
         }
-        // Switched off it tells nothing either, which is all that a Node with an id needs to know.
+        // Switched off it reports nothing either, which is enough for a Node with an id.
         silent.on = false;
         let Ok(Existing::Stopped(instance)) = of(&silent, Some("vsphere://x"), Ok(None)) else {
             panic!()

@@ -41,7 +41,7 @@ fn the_nearest_tag_of_each_category_counts_and_both_are_needed() {
     assert_eq!(chosen(&[("host", &[tag("Zone", "a"), tag("region", "r")])]), None);
 }
 
-/// What is above a host, its pool and a machine, as vcsim tells it.
+/// What is above a host, its pool and a machine, as vcsim returns it.
 #[test]
 fn chains_lead_from_the_bottom_up() {
     let host = FakeHost::new();

@@ -1,4 +1,4 @@
-//! The address of a load balancer: an allocation of an IP pool, which NSX makes later than it is asked for.
+//! The address of a load balancer: an allocation of an IP pool, which NSX makes later than it is requested.
 
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::Value;
@@ -13,7 +13,7 @@ use crate::nsx::realized::{self, Realized};
 /// The allocations of a Service in a pool.
 ///
 /// # Errors
-/// What NSX says.
+/// The error of NSX.
 pub fn allocations(nsx: &Nsx<'_>, pool: &str, owner: &Owner<'_>) -> Result<Vec<Value>, Failure> {
     let scopes = owner.scopes();
     let own = |allocation: &Value| is_there(allocation) && has_tags(allocation, &scopes);
@@ -34,7 +34,7 @@ pub struct Place<'a> {
     pub owner: &'a Owner<'a>,
     /// The address of virtual servers that are there.
     pub used: Option<&'a str>,
-    /// The one that the Service asks for.
+    /// The one that the Service requests.
     pub asked: Option<&'a str>,
 }
 
@@ -84,7 +84,7 @@ impl Place<'_> {
         work.pending(&format!("NSX is allocating an address of IP pool {}", self.pool))
     }
 
-    /// One that failed does not come back by itself: it goes, so that the next attempt begins anew.
+    /// One that failed does not recover by itself: it is deleted, so that the next attempt starts from nothing.
     fn give_up(&self, work: &mut Work<'_>, allocation: &Value, why: &str) -> Result<String, Failure> {
         work.delete(path(allocation))?;
         let asked = text(allocation, "allocation_ip");

@@ -15,7 +15,7 @@ pub const TABLE: Table = Table::new(
     )],
 );
 
-/// The class that a Service asks for.
+/// The class that a Service requests.
 ///
 /// # Errors
 /// `invalid` for one that there is not.
@@ -33,7 +33,7 @@ pub fn class<'s>(service: &Service, settings: &'s BalancerSettings) -> Result<&'
         .unwrap_or_else(|| Failure::invalid("the class is not known")))
 }
 
-/// Tells what a Service asks for and does not get.
+/// Warns about what a Service requests and does not get.
 pub fn warn(service: &Service, context: &Context) {
     TABLE.warn_unknown(service, context);
     if !service.source_ranges.is_empty() {

@@ -51,7 +51,7 @@ impl Owner<'_> {
         balancer_name(self.cluster, self.service)
     }
 
-    /// An address of a pool; this one where one is asked for.
+    /// An address of a pool; this one where one is requested.
     pub fn allocation(&self, ip: Option<&str>) -> Value {
         let mut body = json!({ "display_name": self.name(), "tags": self.tags(&[]) });
         if let Some(ip) = ip {

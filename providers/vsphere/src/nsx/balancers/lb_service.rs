@@ -10,16 +10,16 @@ use super::work::{Work, path};
 use crate::nsx::object::{has_tags, text};
 use crate::nsx::settings::LbService;
 
-/// Its path; it is made where that is the provider's business.
+/// Its path; it is made where the provider manages it.
 ///
 /// # Errors
-/// `failed-precondition` where it is not there, or another one than was configured; what NSX says.
+/// `failed-precondition` where it is not there, or another one than was configured; the error of NSX.
 pub fn ensured(work: &mut Work<'_>, owner: &Owner<'_>) -> Result<String, Failure> {
     match &owner.settings.service {
         LbService::Given { id, gateway } => given(work, id, gateway.as_deref()),
         LbService::Managed { gateway, size } => {
             let all = work.nsx.list(SERVICES, is_there)?;
-            // A gateway has one at most, whoever made it.
+            // A gateway has one at most, of any owner.
             let here = all.iter().find(|one| text(one, "connectivity_path") == gateway);
             if let Some(found) = here.or_else(|| all.iter().find(|one| is_own(one, owner))) {
                 return Ok(path(found).into());
@@ -45,7 +45,7 @@ fn given(work: &Work<'_>, id: &str, gateway: Option<&str>) -> Result<String, Fai
 /// Deletes it when nothing needs it any more, and this cluster has made it.
 ///
 /// # Errors
-/// What NSX says.
+/// The error of NSX.
 pub fn removed_if_unused(work: &mut Work<'_>, owner: &Owner<'_>) -> Result<(), Failure> {
     let LbService::Managed { .. } = &owner.settings.service else {
         return Ok(());

@@ -1,14 +1,14 @@
 //! Load balancers: what upstream's controller makes, under its names and tags.
 //!
 //! ```text
-//!   annotations.rs, wanted.rs     what the Service wants
+//!   annotations.rs, wanted.rs     what the Service requests
 //!   seen.rs                       what there is
 //!   task.rs                       address.rs -> monitor -> pool -> lb_service.rs -> virtual server, for each port; and the other way round
 //!   bodies.rs                     what is sent
 //!   work.rs                       sends it: the only place that writes
 //! ```
 //!
-//! Nothing is remembered: each call finds out anew what is there.
+//! Nothing is cached: each call reads what is there.
 
 mod address;
 pub mod annotations;

@@ -1,4 +1,4 @@
-//! Objects that the cloud config names as people call them: looked up once and remembered for a while.
+//! Objects that the cloud config names by display name: looked up once and cached for a while.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use crate::nsx::api::Nsx;
 use crate::nsx::object::text;
 use crate::nsx::settings::Reference;
 
-/// How long it is believed what a name stands for. Names hardly ever change.
+/// How long the object of a name is cached. Names hardly ever change.
 const KEPT: Keep = Keep::at_most(Duration::from_secs(60));
 
-/// How long a call waits for another one that asks the same.
+/// How long a call waits for another one with the same request.
 const WAIT: Duration = Duration::from_secs(10);
 
 /// The id of an IP pool.
 ///
 /// # Errors
-/// `failed-precondition` where there is none, or several; what NSX says.
+/// `failed-precondition` where there is none, or several; the error of NSX.
 pub fn pool_id(nsx: &Nsx<'_>, pool: &Reference) -> Result<String, Failure> {
     match pool {
         Reference::Exact(id) => Ok(id.clone()),

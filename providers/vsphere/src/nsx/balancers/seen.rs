@@ -29,7 +29,7 @@ impl Seen {
     /// Reads all of it.
     ///
     /// # Errors
-    /// What NSX says.
+    /// The error of NSX.
     pub fn read(nsx: &Nsx<'_>, owner: &Owner<'_>) -> Result<Self, Failure> {
         let scopes = owner.scopes();
         let own = |object: &Value| is_there(object) && has_tags(object, &scopes);
@@ -77,7 +77,7 @@ pub fn is_server_of(server: &Value, port: &Port) -> bool {
 /// Pools of all Services of the cluster.
 ///
 /// # Errors
-/// What NSX says.
+/// The error of NSX.
 pub fn pools(nsx: &Nsx<'_>, owner: &str, cluster: &str) -> Result<Vec<Value>, Failure> {
     nsx.list(POOLS, |pool| {
         is_there(pool) && has_tags(pool, &[(OWNER, owner), (CLUSTER, cluster)])

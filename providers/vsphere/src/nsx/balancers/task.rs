@@ -242,7 +242,7 @@ impl<'a> Task<'a> {
         Ok(())
     }
 
-    /// What counted when it was made, and is asked for otherwise now.
+    /// What counted when it was made, and is requested otherwise now.
     fn warn_of_what_stays(&self, class: &Class, class_tag: &str, address: &str) {
         let context = &self.nsx.context;
         if class_tag != class.name {

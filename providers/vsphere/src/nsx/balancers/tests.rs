@@ -361,7 +361,7 @@ fn service_of_the_gateway_stays_while_others_need_it() {
     ensured(&provider, &other, &two());
     provider.delete(&service(), None).unwrap();
     assert_eq!((manager.all(SERVICES).len(), manager.all(SERVERS).len()), (1, 1));
-    // Somebody was faster with another virtual server.
+    // Another virtual server was created first.
     manager.fails(
         "DELETE",
         "lb-services",
@@ -404,7 +404,7 @@ fn what_was_deleted_by_others_comes_back_with_its_address() {
     manager.remove(&format!("{MONITORS}/{ID}-tcp-80"));
     assert_eq!(address(&ensured(&provider, &service(), &two())), "192.0.2.10");
     assert_eq!((manager.all(SERVERS).len(), manager.all(MONITORS).len()), (1, 1));
-    // The virtual server has an address that is nobody's any more.
+    // The virtual server has an address that is allocated no more.
     manager.remove(&format!("{ADDRESSES}/{ID}"));
     ensured(&provider, &service(), &two());
     assert_eq!(text(&manager.one(ADDRESSES), "allocation_ip"), "192.0.2.10");

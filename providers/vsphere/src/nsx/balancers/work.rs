@@ -16,7 +16,7 @@ pub struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    /// Goes on where the call with this token ended.
+    /// Continues where the call with this token ended.
     pub fn continued(nsx: &'a Nsx<'a>, name: &str, token: Option<&str>) -> Self {
         let former = token.and_then(Steps::read);
         Self {
@@ -29,7 +29,7 @@ impl<'a> Work<'a> {
     /// Makes an object, or brings the one that is seen in line; what it is then. Its other fields stay as they are.
     ///
     /// # Errors
-    /// As [`Steps::make`]; `pending` where somebody else has changed it meanwhile.
+    /// As [`Steps::make`]; `pending` where it was changed meanwhile.
     pub fn put(&mut self, path: &str, wanted: &Value, seen: Option<&Value>) -> Result<Value, Failure> {
         if let Some(seen) = seen.filter(|seen| is_right(wanted, seen)) {
             return Ok(seen.clone());

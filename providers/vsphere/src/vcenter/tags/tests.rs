@@ -1,4 +1,4 @@
-//! Both forms of the API: the older as vcsim speaks it, the newer as its documentation shows it.
+//! Both forms of the API: the older as vcsim has it, the newer as its documentation shows it.
 
 use cloudwit_guest_sdk::testing::{FakeHost, basic, recorded};
 use serde_json::json;

@@ -17,7 +17,7 @@ impl Cns<'_> {
     /// The machines that have these disks, which are named with their datastores.
     ///
     /// # Errors
-    /// What the server says.
+    /// The server's error.
     pub(crate) fn holders(&self, disks: &[(&str, &Reference)]) -> Result<Holders, Failure> {
         let mut holders = Holders::new();
         for page in disks.chunks(PAGE) {

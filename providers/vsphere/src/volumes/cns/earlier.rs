@@ -1,6 +1,6 @@
 //! Creations of an earlier process, or of a call without an answer: their tasks are not known by name, and a second one would make a second volume.
 //!
-//! So a volume is only begun after all tasks that create one, and that vCenter has had from before we began to look, are over. That is looked at once in a
+//! So a volume is only begun after all tasks that create one, and that vCenter has had from before the first check, are over. That is checked once in a
 //! while, not for each volume.
 
 use std::time::Duration;
@@ -15,13 +15,13 @@ use crate::vcenter::soap::Reference;
 use crate::volumes::cns::Cns;
 use crate::volumes::cns::task::POLL;
 
-/// How long it counts that no earlier task runs: as long as our own are known by their tokens.
+/// How long it counts that no earlier task runs: as long as this provider's own are known by their tokens.
 const SETTLED: Duration = Duration::from_secs(12 * 60 * 60);
 
-/// How long it is kept since when we look; longer than tasks take.
+/// How long the time of the first check is kept; longer than tasks take.
 const SINCE: Duration = Duration::from_secs(60 * 60);
 
-/// When the volume is looked for once more.
+/// When the volume is looked up once more.
 const NEXT: Duration = Duration::from_millis(50);
 
 /// Tasks in one page.
@@ -62,7 +62,7 @@ impl Cns<'_> {
             return Err(Failure::pending(POLL, "", text));
         }
         state.put(&self.settled_key(), &true, Keep::at_most(SETTLED));
-        // One may have ended after its volume was looked for.
+        // One may have ended after its volume was looked up.
         let text = format!("{doing}: it is looked for once more");
         Err(Failure::pending(NEXT, "", text))
     }

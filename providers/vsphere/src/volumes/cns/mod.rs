@@ -74,7 +74,7 @@ impl<'a> Cns<'a> {
     /// Begins an operation. Gives its task.
     ///
     /// # Errors
-    /// What CNS says.
+    /// The error of CNS.
     pub(crate) fn begin(&self, method: &str, what: &dyn Fn(&Session) -> String) -> Result<Reference, Failure> {
         let version = self.version()?;
         let begun = self
@@ -87,7 +87,7 @@ impl<'a> Cns<'a> {
     /// A page of the volumes that the filter fits.
     ///
     /// # Errors
-    /// What CNS says.
+    /// The error of CNS.
     pub(crate) fn query(&self, filter: &Filter<'_>) -> Result<Page<CnsVolume>, Failure> {
         let (version, what) = (
             self.version()?,

@@ -11,7 +11,7 @@ use crate::vcenter::session::Session;
 use crate::vcenter::soap::{CallError, Fault, Reference, Service};
 use crate::volumes::cns::{Cns, fault};
 
-/// How long to wait before a task is looked at again: most of them take a second or two.
+/// How long to wait before a task is polled again: most of them take a second or two.
 pub(crate) const POLL: Duration = Duration::from_millis(500);
 
 /// Tasks in one page.
@@ -27,7 +27,7 @@ pub(crate) struct TaskId {
 }
 
 impl TaskId {
-    /// What a token says; nothing for one that is none of ours.
+    /// The content of a token; empty for a foreign one.
     pub(crate) fn read(token: Option<&str>) -> Option<Self> {
         let (task, vcenter) = token?.split_once(' ')?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
@@ -48,7 +48,7 @@ impl TaskId {
     }
 }
 
-/// How a task stands.
+/// The state of a task.
 #[derive(Debug, Clone)]
 pub(crate) enum TaskState {
     /// It runs, or waits to.
@@ -75,7 +75,7 @@ impl TaskState {
     /// What came of the operation on this volume, or of the only one.
     ///
     /// # Errors
-    /// What CNS says; none while it runs.
+    /// The error of CNS; none while it runs.
     pub(crate) fn result(&self, volume: Option<&str>) -> Option<Result<&Element, Failure>> {
         let result = match self {
             Self::Running => return None,
@@ -106,11 +106,11 @@ fn about(result: &Element) -> Option<&str> {
     result.at(&["volumeId", "id"]).map(Element::own_text)
 }
 
-/// Tasks and how they stand; one that the vCenter does not have is not among them.
+/// Tasks and their states; one that the vCenter does not have is not among them.
 pub(crate) type Tasks = BTreeMap<TaskId, TaskState>;
 
 impl Cns<'_> {
-    /// How these tasks of this vCenter stand.
+    /// The states of these tasks of this vCenter.
     ///
     /// # Errors
     /// Why there is no answer.

@@ -1,4 +1,4 @@
-//! What CNS says of a volume, and which volumes are asked for.
+//! A volume as CNS describes it, and which volumes are requested.
 
 use cloudwit_guest_sdk::xml::Element;
 
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(next(0, 2, Some(&more)), Some(2));
         let last = of("<cursor><offset>5</offset><limit>2</limit><totalRecords>5</totalRecords></cursor>");
         assert_eq!(next(4, 1, Some(&last)), None);
-        // An answer without entries ends the list, whatever it says besides.
+        // An answer without entries ends the list, whatever else is in it.
         assert_eq!(next(2, 0, Some(&more)), None);
         let nothing = of("<cursor><offset>0</offset><limit>0</limit></cursor>");
         assert_eq!(next(0, 7, Some(&nothing)), None);

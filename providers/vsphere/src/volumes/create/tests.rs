@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost};
 use super::*;
 use crate::volumes::testing::{ONE, answer, call, sent, token, vcenter, wanted};
 
-/// The token of the task that creates it, after the look at earlier tasks.
+/// The token of the task that creates it, after the check of earlier tasks.
 fn begun(host: &FakeHost, new: &NewVolume) -> String {
     let first = token(call(host).create_volume(new, None));
     if first.is_empty() {
@@ -89,7 +89,7 @@ fn running_task_and_token_of_nothing() {
     let host = vcenter(vec![("<obj type=\"Task\">task-63", running)]);
     let again = call(&host).create_volume(&wanted("pvc-1"), Some("task-63 vc.test"));
     assert_eq!(token(again), "task-63 vc.test");
-    // Another vCenter's, which is not configured any more: begun anew.
+    // Another vCenter's, which is not configured any more: begun again.
     let host = vcenter(vec![]);
     assert_eq!(begun(&host, &wanted("pvc-0")), "task-63 vc.test");
     let anew = call(&host).create_volume(&wanted("pvc-1"), Some("task-1 elsewhere"));
@@ -111,7 +111,7 @@ fn creation_without_an_answer_is_not_sent_again_and_looked_for_first() {
     );
     assert_eq!(token(call(&host).create_volume(&wanted("pvc-1"), None)), "");
     assert_eq!(sent(&host, "recentTask").len(), 2, "tasks are looked at again");
-    // Another call that has its answer needs no further look.
+    // Another call that has its answer needs no further check.
     let host = vcenter(vec![]);
     for _ in 0..2 {
         token(call(&host).create_volume(&wanted("pvc-1"), None));
@@ -133,7 +133,7 @@ fn volume_in_use_is_not_deleted() {
         "{refused:?}"
     );
     assert_eq!(sent(&host, "<CnsDeleteVolume ").len(), 0);
-    // By what CNS says.
+    // By the answer of CNS.
     let refused = call(&host).delete_volume(ONE, Some("task-83 vc.test")).unwrap_err();
     assert_eq!(refused.kind, FailureKind::FailedPrecondition);
 }

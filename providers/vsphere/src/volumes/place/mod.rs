@@ -47,7 +47,7 @@ fn is_in(keys: &[String; 2], zone: &Zone, place: &Topology) -> bool {
     fits(zone_key, &zone.0) && fits(region_key, &zone.1)
 }
 
-/// Where a volume is wanted.
+/// Where a volume is requested.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wish {
     /// In any of these places, best first; empty for anywhere.
@@ -59,7 +59,7 @@ pub(crate) struct Wish {
 }
 
 impl Wish {
-    /// The wish of a volume that is wanted.
+    /// Of a requested volume.
     pub(crate) fn of(new: &NewVolume, store: Option<String>) -> Self {
         let mut places = new.preferred.clone();
         places.extend(new.allowed.iter().filter(|one| !new.preferred.contains(one)).cloned());
@@ -70,7 +70,7 @@ impl Wish {
         }
     }
 
-    /// Whether a volume on this datastore would be where it is wanted.
+    /// Whether a volume on this datastore would be where it is requested.
     pub(crate) fn may_be(&self, zones: &[Zone], keys: Option<&[String; 2]>) -> bool {
         let Some(keys) = keys else { return true };
         let here = |place: &Topology| zones.iter().any(|zone| is_in(keys, zone, place));

@@ -1,4 +1,4 @@
-//! Zones of hosts, by the tags that say those of machines.
+//! Zones of hosts, by the tags that mark those of machines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
