@@ -1,6 +1,6 @@
 //! From an answer of the cloud to a gRPC code.
 //!
-//! Sidecars take some codes for final: they forget the request, and a disk that is made later stays behind. So only an answer that leaves nothing under way
+//! Sidecars take some codes for final: they drop the request, and a disk that is made later stays behind. So only an answer that leaves nothing under way
 //! in the cloud gets one of those. `Internal` is never answered, since all sidecars take it for final.
 
 use cloudwit_model::{CloudError, Failure};
@@ -9,7 +9,7 @@ use tonic::{Code, Status};
 use crate::engine::operations::Refused;
 use crate::engine::work::Trouble;
 
-/// What the sidecar is told.
+/// The gRPC status for the sidecar.
 pub fn status(refused: Refused) -> Status {
     match refused {
         Refused::Trouble(trouble) => of_trouble(&trouble),
@@ -34,7 +34,7 @@ fn of_trouble(trouble: &Trouble) -> Status {
 fn code(trouble: &Trouble) -> Code {
     let failure = match &trouble.error {
         CloudError::Failure(failure) => failure,
-        // Nobody knows how far the provider came.
+        // How far the provider came is unknown.
         CloudError::Fault(_) => return Code::Aborted,
         CloudError::DryRun => return Code::FailedPrecondition,
     };

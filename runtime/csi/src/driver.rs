@@ -36,7 +36,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// When the provider cannot say what its volumes are.
+    /// When the provider fails to describe its volumes.
     pub async fn new(
         cloud: Arc<dyn VolumeCloud>,
         name: Option<String>,
@@ -59,11 +59,11 @@ impl Driver {
         })
     }
 
-    /// What the provider says about its volumes, now: it may have been swapped. Under the name of this driver.
+    /// The provider's present description of its volumes: it may have been swapped. Under the name of this driver.
     ///
     /// # Errors
     ///
-    /// When it cannot say.
+    /// When the provider fails to describe them.
     pub(crate) async fn description(&self) -> Result<VolumeDriver, CloudError> {
         let mut description = self.cloud.volume_driver().await?;
         description.name.clone_from(&self.name);

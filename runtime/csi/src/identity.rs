@@ -49,7 +49,7 @@ impl Identity for Driver {
         Ok(Response::new(GetPluginCapabilitiesResponse { capabilities }))
     }
 
-    /// Ready while the provider can be asked at all. Whether its cloud can be reached shows in each answer.
+    /// Ready while the provider can be called at all. Whether its cloud can be reached shows in each answer.
     async fn probe(&self, _: Request<ProbeRequest>) -> Result<Response<ProbeResponse>, Status> {
         self.description().await.map_err(codes::of_error)?;
         Ok(Response::new(ProbeResponse { ready: Some(true) }))

@@ -7,16 +7,16 @@
 //!   server -> controller, identity    one function per RPC
 //!                 | check: the request, in the words of the model; pure
 //!                 v
-//!             engine/operations       one operation per volume; equal requests join, others are told to come back
+//!             engine/operations       one operation per volume; equal requests join, others get `Aborted`
 //!                 v
-//!             engine/steps            what an operation asks the cloud for, until it is no longer pending
+//!             engine/steps            the cloud calls of an operation, until it is no longer pending
 //!                 v
 //!             engine/batches          requests of 100 ms in one call
 //!                 v
-//!             VolumeCloud (model)     leadership and dry run stand before it
+//!             VolumeCloud (model)     leadership and dry run are in front of it
 //! ```
 //!
-//! Knows neither Kubernetes nor wasm. An operation outlives the RPC that began it, so a sidecar that asks again finds it, and what the cloud answers
+//! Depends on neither Kubernetes nor wasm. An operation outlives the RPC that began it, so a sidecar that retries finds it, and the cloud's answer
 //! decides the code ([`codes`]): a final one only when nothing can be under way in the cloud.
 
 pub mod check;
@@ -34,11 +34,11 @@ pub use engine::operations::{Operation, Operations};
 pub use engine::work::Subject;
 pub use metrics::Metrics;
 
-/// Keys of a publish context begin so that say how the plugin on the machine finds the device, beside what the cloud's own context says: `serial`, `wwn`, `by-id`,
+/// Prefix of the keys of a publish context by which the node plugin finds the device, beside those of the cloud's own context: `serial`, `wwn`, `by-id`,
 /// `lun` or `path` follows, from the second hint of a kind on with `.2` and so on.
 pub const DEVICE_HINT: &str = "device.csi.cloudwit.dev/";
 
-/// What `proto/csi.proto` says, generated.
+/// Generated from `proto/csi.proto`.
 #[allow(missing_docs, rust_2018_idioms, clippy::all)]
 pub mod proto {
     tonic::include_proto!("csi.v1");

@@ -35,7 +35,7 @@ pub struct Metrics {
     operations: Arc<UnderWay>,
 }
 
-/// Operations under way, counted when somebody asks.
+/// Operations under way, counted when metrics are scraped.
 #[derive(Default)]
 struct UnderWay(Mutex<Vec<(String, Count)>>);
 
@@ -45,7 +45,7 @@ impl fmt::Debug for UnderWay {
     }
 }
 
-/// The registry wants a collector of its own.
+/// The registry takes an owned collector.
 #[derive(Debug)]
 struct Collected(Arc<UnderWay>);
 

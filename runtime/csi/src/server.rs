@@ -44,8 +44,8 @@ pub enum ServeError {
     Ended(#[from] tonic::transport::Error),
 }
 
-/// Serves the driver on a socket at this path until `end`; then the socket goes, and nobody who is connected can ask any more. What is under way ends by itself: the
-/// gate of leadership stands before the cloud.
+/// Serves the driver on a socket at this path until `end`; then the socket is removed, and connected clients get no answers. What is under way ends by itself: the
+/// leadership check is in front of the cloud.
 ///
 /// # Errors
 ///
@@ -74,7 +74,7 @@ pub async fn serve_services(services: Router, path: &Path, end: impl Future<Outp
     tokio::select! {
         ended = &mut server => ended?,
         () = end => {
-            // Before the connections end: nobody is to dial a socket that answers no more. It may be gone already.
+            // Before the connections end, so that no client dials a socket without answers. It may be gone already.
             let _ = fs::remove_file(path);
             drop(closing);
             if let Ok(ended) = tokio::time::timeout(LAST_REQUESTS, server).await {

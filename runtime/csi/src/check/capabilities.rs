@@ -10,7 +10,7 @@ use crate::proto::volume_capability::access_mode::Mode;
 /// Uses of one volume. A user lists one or two.
 const MOST: usize = 16;
 
-/// In the words of the model; at least one is wanted.
+/// In the model's terms; at least one is required.
 pub(crate) fn uses(capabilities: &[VolumeCapability], mistakes: &mut Mistakes) -> Vec<VolumeUse> {
     if capabilities.is_empty() {
         mistakes.add("volume capabilities are missing");

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 use cloudwit_model::VolumeSecrets;
 use tonic::Status;
 
-/// The interface wants names of 128 bytes accepted; the contract of providers has none that are longer.
+/// The CSI spec requires names of 128 bytes to be accepted; the contract of providers has none that are longer.
 const NAME: usize = 128;
 
-/// The interface says 128 bytes; Azure's ids have up to 400.
+/// The CSI spec has 128 bytes; Azure's ids have up to 400.
 const ID: usize = 1024;
 
-/// The interface says 4 KiB for a map.
+/// The CSI spec has 4 KiB for a map.
 const MAP: usize = 16 * 1024;
 
 /// What is wrong with a request.
@@ -75,7 +75,7 @@ pub(crate) fn map(what: &str, map: HashMap<String, String>, mistakes: &mut Mista
     map.into_iter().collect()
 }
 
-/// Secrets, which no message repeats. The interface says 128 bytes for a string and 4 KiB for a map; what the limits are is the model's.
+/// Secrets, which no message repeats. The CSI spec has 128 bytes for a string and 4 KiB for a map; the limits here are the model's.
 pub(crate) fn secrets(secrets: HashMap<String, String>, mistakes: &mut Mistakes) -> VolumeSecrets {
     VolumeSecrets::new(secrets).unwrap_or_else(|error| {
         mistakes.add(error.to_string());

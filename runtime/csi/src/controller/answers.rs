@@ -10,7 +10,7 @@ use crate::engine::work::Done;
 use crate::proto;
 use crate::proto::volume_content_source::{SnapshotSource, Type as Source, VolumeSource as WireVolumeSource};
 
-/// An operation ended with something else; a mistake of ours.
+/// An operation ended with something else, which is a bug.
 pub(super) fn unexpected(done: &Done) -> Status {
     Status::aborted(format!("the operation ended with {done:?}"))
 }

@@ -86,7 +86,7 @@ pub(super) async fn capabilities(
         (true, Rpc::CreateDeleteVolume),
         (true, Rpc::PublishUnpublishVolume),
         (true, Rpc::GetVolume),
-        // Kubernetes asks for ReadWriteOncePod through it; on the cloud's side it is the same as one machine.
+        // Kubernetes requests ReadWriteOncePod through it; on the cloud's side it is the same as one machine.
         (true, Rpc::SingleNodeMultiWriter),
         (abilities.listing, Rpc::ListVolumes),
         (abilities.listing, Rpc::ListVolumesPublishedNodes),
@@ -123,7 +123,7 @@ pub(super) async fn no_health(
     Err(Status::unimplemented("the health of a volume is not known"))
 }
 
-/// Entries of a page; 0 on the wire leaves it to us.
+/// Entries of a page; 0 on the wire leaves it to the driver.
 pub(super) fn limit(max_entries: i32) -> Result<u32, Status> {
     let negative = |_| Status::invalid_argument(format!("max_entries is negative: {max_entries}"));
     let limit = u32::try_from(max_entries).map_err(negative)?;
@@ -134,7 +134,7 @@ pub(super) fn limit(max_entries: i32) -> Result<u32, Status> {
     })
 }
 
-/// A token that the cloud does not know begins the list anew, and `Aborted` says so.
+/// After a token that is unknown to the cloud the list starts again, which `Aborted` means.
 pub(super) fn page_error(error: CloudError, after: Option<&str>) -> Status {
     match (&error, after) {
         (CloudError::Failure(Failure::Invalid(_) | Failure::NotFound(_) | Failure::OutOfRange(_)), Some(_)) => {

@@ -1,4 +1,4 @@
-//! Volumes: created, looked at, grown, changed, deleted.
+//! Volumes: create, get, expand, modify, delete.
 
 use tonic::Status;
 
@@ -24,7 +24,7 @@ pub(super) async fn create(call: Call<'_>, request: CreateVolumeRequest) -> Resu
     let (new, secrets) = check::new_volume(request, &description, call.driver.abilities())?;
     let work = Work::Create(new);
     match call.run(Request { work, secrets }).await? {
-        // The caller wants to read there what it asked for, and not every cloud remembers it.
+        // The caller expects its own request there, and not every cloud returns it.
         Done::Created(created) => Ok(CreateVolumeResponse {
             volume: Some(proto::Volume {
                 content_source: source,
@@ -77,7 +77,7 @@ pub(super) async fn validate(
             message,
             ..Default::default()
         },
-        // Parameters are not confirmed: only the cloud knows what a volume was made with.
+        // Parameters are not confirmed: what a volume was made with is only in the cloud.
         None => ValidateVolumeCapabilitiesResponse {
             confirmed: Some(Confirmed {
                 volume_context: request.volume_context,

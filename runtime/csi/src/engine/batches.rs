@@ -80,7 +80,7 @@ struct Gathering<E: Entry, C> {
     /// Which call has which lane.
     busy: HashMap<String, Id>,
     running: JoinSet<()>,
-    /// When those that wait are sent; none while nobody waits.
+    /// When the waiting entries are sent; none while there are none.
     at: Option<Instant>,
 }
 
@@ -127,7 +127,7 @@ impl<E: Entry, C: Calls<E>> Gathering<E, C> {
             Ok(most) => most.max(1),
             Err(error) => {
                 for (_, answer) in self.waiting.drain(..) {
-                    // Nobody waits for it any more.
+                    // The receiver may be gone.
                     let _ = answer.send(Err(error.clone()));
                 }
                 return;
@@ -165,7 +165,7 @@ fn pick<E: Entry, T>(waiting: &VecDeque<(E, T)>, busy: &HashMap<String, Id>, mos
     let is_free = |entry: &E| entry.lane().is_none_or(|lane| !busy.contains_key(lane));
     let mut kind = None;
     let mut picked = Vec::new();
-    // A lane whose first entry has another kind is left alone: what was asked first is done first.
+    // A lane whose first entry has another kind is left alone: requests are done in their order.
     let mut taken: HashSet<&str> = HashSet::new();
     for (index, (entry, _)) in waiting.iter().enumerate() {
         if picked.len() >= most {
@@ -187,7 +187,7 @@ fn pick<E: Entry, T>(waiting: &VecDeque<(E, T)>, busy: &HashMap<String, Id>, mos
     picked
 }
 
-/// Makes the call, and tells each what came of it. When the provider fails on the whole, it is asked about halves, so that one odd entry costs itself.
+/// Makes the call, and sends each entry its result. When the provider fails on the whole, halves are called, so that one bad entry only fails itself.
 async fn answer<E: Entry>(calls: &impl Calls<E>, batch: Vec<Waiting<E>>) {
     let begun = Instant::now();
     let mut batches = vec![batch];
@@ -196,7 +196,7 @@ async fn answer<E: Entry>(calls: &impl Calls<E>, batch: Vec<Waiting<E>>) {
         match calls.call(&entries).await {
             Ok(answers) => {
                 for ((_, asked), answer) in batch.into_iter().zip(answers) {
-                    // Nobody waits for it any more.
+                    // The receiver may be gone.
                     let _ = asked.send(answer.map_err(CloudError::from));
                 }
             }
@@ -205,7 +205,7 @@ async fn answer<E: Entry>(calls: &impl Calls<E>, batch: Vec<Waiting<E>>) {
                 batches.extend([second, batch]);
             }
             Err(error) => {
-                // That something the whole call needs does not exist says nothing about any of them.
+                // That something the whole call needs does not exist is no result for any of them.
                 let error = match error {
                     CloudError::Failure(Failure::NotFound(reason)) => Failure::Unavailable(reason).into(),
                     error => error,

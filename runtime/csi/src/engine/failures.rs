@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use crate::engine::work::{Subject, Work};
 
-/// Failures that are remembered; the oldest makes way. Sidecars come again about all that still matter.
+/// Most failures that are kept; the oldest is dropped. Sidecars retry all that still matter.
 const MOST: usize = 1_000;
 
-/// A failure this old is forgotten: sidecars come again within five minutes, so nobody wants that volume any more.
+/// A failure this old is dropped: sidecars retry within five minutes, so that volume is not requested any more.
 const OLD: Duration = Duration::from_secs(60 * 60);
 
-/// More of an answer is not remembered.
+/// More of an answer is not kept.
 const ERROR_BYTES: usize = 500;
 
 /// The failures by what they are about.
@@ -30,7 +30,7 @@ struct Failed {
     times: u32,
 }
 
-/// A failed operation as a person sees it.
+/// A failed operation for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedOperation {
     /// What was tried: `attach volume vol-1 to node-1`.
@@ -77,7 +77,7 @@ impl Failures {
         self.0.remove(subject);
     }
 
-    /// All that are remembered, the latest first.
+    /// All that are kept, the latest first.
     pub(super) fn all(&mut self, now: Instant) -> Vec<FailedOperation> {
         self.0.retain(|_, failed| now - failed.at < OLD);
         let described = |(subject, failed): (&Subject, &Failed)| FailedOperation {

@@ -1,10 +1,10 @@
 //! Operations under way: one for each volume or snapshot.
 //!
-//! An equal request joins the operation that runs, another one is told what is under way. An operation goes on when the RPC that began it is gone,
-//! since its sidecar comes again. One that nobody waits for makes way for another request about the same volume, at the latest when the call it is in has
+//! An equal request joins the operation that runs, another one gets an error with what is under way. An operation keeps running when the RPC that began it is gone,
+//! since its sidecar retries. One without waiting RPCs is replaced by another request about the same volume, at the latest when the call it is in has
 //! ended: an attachment that never comes does not keep its volume from being detached.
 //!
-//! Requests are equal when their secrets are, too. An operation alone has those, for as long as it runs; what is remembered and shown has a fingerprint at most.
+//! Requests are equal when their secrets are, too. An operation alone has those, for as long as it runs; what is kept and shown has a fingerprint at most.
 //!
 //! What came of an operation is read by those who wait for it; success is found again in the cloud. That there is no room is not: where no RPC waits when an operation
 //! ends so, the next equal request gets the refusal ([`Unread`]).
@@ -24,10 +24,10 @@ use crate::engine::steps::Steps;
 use crate::engine::unread::Unread;
 use crate::engine::work::{Done, Request, Subject, Trouble, Work};
 
-/// An operation that nobody has waited for so long is given up. Sidecars come again within five minutes.
+/// An operation without a waiting RPC for so long is abandoned. Sidecars retry within five minutes.
 const FORSAKEN: Duration = Duration::from_secs(10 * 60);
 
-/// Operations under way. What a cluster asks for at once is far less: sidecars have 10 to 100 workers.
+/// Operations under way. What a cluster requests at once is far less: sidecars have 10 to 100 workers.
 const MOST: usize = 5_000;
 
 /// All operations of a driver.
@@ -55,17 +55,17 @@ struct Running {
 
 #[derive(Debug, Clone)]
 enum Progress {
-    /// The cloud is being asked.
+    /// A call is in flight.
     Asked,
     /// The cloud works on it.
     Waiting {
         /// What is waited for.
         message: String,
-        /// When the cloud is asked again.
+        /// When the next call is made.
         next: Instant,
     },
     Ended(Result<Done, Trouble>),
-    /// Another operation took its place, or nobody asked for it any more.
+    /// Another operation replaced it, or it was not requested any more.
     GivenUp,
 }
 
@@ -75,7 +75,7 @@ impl Progress {
     }
 }
 
-/// An operation as a person sees it.
+/// An operation for display.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     /// What is done: `attach volume vol-1 to node-1`.
@@ -86,7 +86,7 @@ pub struct Operation {
     pub age: Duration,
     /// What the cloud is waited for.
     pub waits_for: Option<String>,
-    /// Time until the cloud is asked again; none while it is being asked.
+    /// Time until the next call; none while one is in flight.
     pub next: Option<Duration>,
     /// RPCs that wait for it.
     pub waiting: usize,
@@ -191,7 +191,7 @@ impl Operations {
     async fn go(self, subject: Subject, this: Running, secrets: VolumeSecrets, previous: Option<Running>) {
         if let Some(previous) = previous {
             previous.superseded.cancel();
-            // Nobody waits for it, but the call it is in may run on. An error would mean that it is gone.
+            // No RPC waits for it, but its call may still be in flight. An error would mean that it is gone.
             let _ = previous.progress.subscribe().wait_for(Progress::is_over).await;
         }
         // While it waited a third one may have taken its place.
@@ -222,7 +222,7 @@ impl Operations {
         this.progress.send_replace(end);
     }
 
-    /// Asks until the cloud is not pending any more, or it is given up.
+    /// Calls until the answer is not pending any more, or the operation is abandoned.
     async fn until_done(&self, this: &Running, secrets: &VolumeSecrets) -> Progress {
         let mut token: Option<String> = None;
         let mut waited_for = Instant::now();

@@ -1,4 +1,4 @@
-//! What an operation asks the cloud for.
+//! The cloud calls of an operation.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use cloudwit_model::{Answer, CloudError, Failure, VolumeCloud, VolumeSecrets};
 use crate::engine::batches::{Batches, Calls, Entry};
 use crate::engine::work::{Done, Work};
 
-/// The cloud, asked about many at once where it can be.
+/// The cloud, with calls about many at once where it supports them.
 #[derive(Debug)]
 pub(crate) struct Steps {
     cloud: Cloud,
@@ -40,7 +40,7 @@ impl Steps {
         }
     }
 
-    /// Asks the cloud to do this with these secrets, or to go on with it.
+    /// Begins this work in the cloud with these secrets, or continues it.
     pub async fn perform(&self, work: &Work, secrets: &VolumeSecrets, token: Option<&str>) -> Result<Done, CloudError> {
         let cloud = &*self.cloud.0;
         match work {
@@ -127,8 +127,8 @@ impl Steps {
         }
     }
 
-    /// The sizes of a volume that begins with this: at least as large. Where the source is gone, the wanted ones: the volume may have been made of it before, and the
-    /// provider finds it by its name or says what is missing.
+    /// The sizes of a volume that begins with this: at least as large. Without the source, the requested ones: the volume may have been made of it before, and the
+    /// provider finds it by its name or returns what is missing.
     async fn size_for(
         &self,
         source: &VolumeSource,
@@ -211,12 +211,12 @@ impl Steps {
     }
 }
 
-/// What is wrong with a volume that has the name of the wanted one.
+/// How a volume with the requested name differs from the request.
 fn difference(volume: &Volume, new: &NewVolume) -> Option<String> {
     if !new.size.contains(volume.size) {
         return Some(format!("has {} bytes", volume.size));
     }
-    // Not every cloud remembers what a volume began with.
+    // Not every cloud records what a volume was made from.
     (volume.source.is_some() && volume.source != new.source).then(|| "began with something else".to_owned())
 }
 
@@ -242,7 +242,7 @@ fn may_attach(attachments: &[VolumeAttachment], new: &NewAttachment) -> Result<(
     }
 }
 
-/// A look at a volume, by id.
+/// A read of a volume, by id.
 #[derive(Debug, Clone)]
 struct Look(String);
 

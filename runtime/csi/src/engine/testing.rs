@@ -1,4 +1,4 @@
-//! A cloud with volumes in memory that answers as a test wants.
+//! A cloud with volumes in memory whose answers a test sets.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ impl FakeCloud {
         Arc::default()
     }
 
-    /// Answers each call that changes something with what this says; `create vol` and the token it came with.
+    /// Answers each call that changes something with the result of this; `create vol` and the token it came with.
     pub fn script(&self, script: impl FnMut(&str, Option<&str>) -> Option<CloudError> + Send + 'static) {
         self.0.lock().script = Some(Box::new(script));
     }

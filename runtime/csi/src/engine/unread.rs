@@ -1,6 +1,6 @@
 //! Final refusals of operations that ended while no RPC waited: the next equal request gets each of them, once.
 //!
-//! A creation that takes longer than the sidecar's RPC ends between two of them. Without this the next RPC would begin the same creation anew, and the sidecar would
+//! A creation that takes longer than the sidecar's RPC ends between two of them. Without this the next RPC would repeat the creation, and the sidecar would
 //! never read that there is no room.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use crate::engine::work::{Subject, Trouble, Work};
 
-/// Refusals that are kept; the oldest makes way. The request then begins anew.
+/// Most refusals that are kept; the oldest is dropped. The request then begins again.
 const MOST: usize = 1_000;
 
 /// An older one is dropped: sidecars come again within five minutes, and there may be room again.

@@ -1,4 +1,4 @@
-//! What can be asked for, and what comes of it.
+//! What can be requested, and what comes of it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -96,7 +96,7 @@ impl Work {
     }
 }
 
-/// For people: `attach volume vol-1 to node-1`.
+/// For messages: `attach volume vol-1 to node-1`.
 impl fmt::Display for Work {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -115,7 +115,7 @@ impl fmt::Display for Work {
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
-    /// Nothing more to say: deleted, detached, modified.
+    /// No further result: deleted, detached, modified.
     Gone,
     /// The volume that was created.
     Created(Volume),

@@ -73,7 +73,7 @@ async fn each_call_of_pending_work_has_its_secrets_and_nothing_shows_them() {
         shown.contains("create volume n") && !shown.contains("hunter2"),
         "{shown}"
     );
-    // Nobody waits for the first one, so another passphrase takes its place.
+    // No RPC waits for the first one, so one with another passphrase replaces it.
     let made = operations.run(create_with("hunter2-two"), within(SECOND * 60)).await;
     assert!(made.is_ok(), "{made:?}");
     let values: Vec<String> = cloud.secret_calls().into_iter().map(|(_, value)| value).collect();
@@ -181,7 +181,7 @@ async fn no_room_that_is_found_between_two_rpcs_is_read_by_the_next() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// However long the cloud takes, and whenever the sidecar comes again: it reads that there is no room, after one creation.
+    /// However long the cloud takes, and whenever the sidecar retries: it gets that there is no room, after one creation.
     #[test]
     fn no_room_is_read_after_one_creation(rounds in 0_usize..40, rpcs in prop::collection::vec((1_u64..15_000, 1_u64..300_000), 1..20)) {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
