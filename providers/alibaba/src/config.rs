@@ -1,4 +1,4 @@
-//! Cloud config: the JSON of upstream's controller, `{"Global": {...}}`, and a few keys of our own.
+//! Cloud config: the JSON of upstream's controller, `{"Global": {...}}`, and a few keys of Cloudwit's own.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ pub const SECRET: &str = "access-key-secret";
 /// The cluster's id where the operator gives none, as upstream has it: it is in the names of all that was made.
 const CLUSTER_ID: &str = "clusterid";
 
-/// Where an instance learns about itself.
+/// The instance metadata service.
 const METADATA: &str = "http://100.100.100.200";
 
 /// The whole file.
@@ -36,7 +36,7 @@ pub enum SignatureKind {
     #[default]
     #[serde(rename = "ACS3-HMAC-SHA256")]
     Acs3,
-    /// Version 1, in a parameter: for private clouds that know no other.
+    /// Version 1, in a parameter: for private clouds without another one.
     #[serde(rename = "HMAC-SHA1")]
     Rpc,
 }
@@ -126,7 +126,7 @@ impl Global {
         Some(decoded.filter(is_key).unwrap_or_else(|| text.to_owned()))
     }
 
-    /// Where the machine's role is asked for.
+    /// Where the machine's role is requested.
     pub fn metadata(&self) -> &str {
         given(&self.metadata).unwrap_or(METADATA)
     }

@@ -45,7 +45,7 @@ impl Provider for Alibaba {
         let description = Description::new("alibaba", env!("CARGO_PKG_VERSION"))
             .prefix(SCHEME)
             .service_finalizers(&UPSTREAM_FINALIZERS);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let description = match config.global.region() {
             "" => description,

@@ -22,7 +22,7 @@ pub fn refused(status: u16, code: &str) -> FakeAnswer {
     )
 }
 
-/// A host with this cloud, which is asked by action.
+/// A host with this cloud, which answers by action.
 pub fn host(cloud: impl Fn(&str, &SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(CONFIG).now(1_795_430_000).secret("access-key-secret", "S");

@@ -78,7 +78,7 @@ impl Call {
         })
     }
 
-    /// All of it for a person: `DeleteListener ListenerId=7`.
+    /// All of it for messages: `DeleteListener ListenerId=7`.
     pub fn text(&self) -> String {
         let parameters = self.parameters.iter();
         parameters.fold(self.action.to_owned(), |text, (name, value)| {

@@ -1,4 +1,4 @@
-//! Who asks: the operator's access key, whose secret stays in the host, or the role of the machine that Cloudwit runs on.
+//! Credentials: the operator's access key, whose secret stays in the host, or the role of the machine that Cloudwit runs on.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ impl Credentials {
     /// Those to sign with now.
     ///
     /// # Errors
-    /// What the metadata service says.
+    /// The metadata service's error.
     pub fn current(global: &Global, context: Context) -> Result<Self, Failure> {
         match global.access_key_id() {
             Some(id) => Ok(Self::Key(id)),
@@ -49,7 +49,7 @@ impl Credentials {
         }
     }
 
-    /// Forgets them, because the cloud refused them. False when there are none but these.
+    /// Drops them, because the cloud refused them. False when there are none but these.
     pub fn forget(&self, context: Context) -> bool {
         match self {
             Self::Key(_) => false,

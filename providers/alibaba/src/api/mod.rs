@@ -22,7 +22,7 @@ use crate::config::{Global, SignatureKind};
 pub use call::{Call, ECS, NLB, Product, SLB, VPC};
 use credentials::Credentials;
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-alibaba/", env!("CARGO_PKG_VERSION"));
 
 /// The content type of parameters in a body.
@@ -54,7 +54,7 @@ pub struct Api {
 }
 
 impl Api {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(global: &Global, context: Context) -> Self {
         let http = context
             .http()
@@ -71,7 +71,7 @@ impl Api {
     /// Makes a call: its answer.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn send<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Failure> {
         let response = second_chance(
             || Credentials::current(&self.global, self.context),
@@ -92,7 +92,7 @@ impl Api {
             Some(_) => serde_json::from_value(answer).map_err(|mistake| mistake.to_string()),
             None => Err("it has no RequestId".into()),
         });
-        // Not the API: a login page, say. It denies nothing.
+        // Not the API but, for example, a login page. It denies nothing.
         answer.map_err(|mistake| {
             let action = call.action;
             Failure::unavailable(format!("{action}: the answer is not what was expected: {mistake}"))
@@ -189,7 +189,7 @@ impl Api {
     /// All items of a list, page by page. `list` is where they are, such as `Instances.Instance`.
     ///
     /// # Errors
-    /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
+    /// The cloud's error; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: &Call, paging: Paging, list: &str) -> Result<Vec<T>, Failure> {
         let mut seen = 0;
         items::all(call.action, |page| {

@@ -94,7 +94,7 @@ mod tests {
             .collect()
     }
 
-    /// By the host, and by a secret that we hold.
+    /// By the host, and by a secret that the provider holds.
     fn both(secret: &'static str, sign: impl Fn(Keys, &Secret<'_>) -> Result<String, Failure>, expected: &str) {
         let host = FakeHost::new();
         host.secret("s", secret);

@@ -15,7 +15,7 @@ const FORMER_PREFIX: &str = "service.beta.kubernetes.io/alicloud-loadbalancer-";
 /// Whether Nodes or Pods are behind a load balancer.
 const BACKEND_TYPE: &str = "service.beta.kubernetes.io/backend-type";
 
-/// Where a Service says which load balancer upstream gave it.
+/// Label of a Service with the id of the load balancer that upstream gave it.
 pub const ID_LABEL: &str = "service.k8s.alibaba/loadbalancer-id";
 
 /// All that are known, one in a line.
@@ -173,7 +173,7 @@ const OF_NLB: [&str; 4] = [
     "zone-maps",
 ];
 
-/// Says what has no effect, as Events.
+/// Sends Events about what has no effect.
 pub fn warn(wanted: &Wanted<'_>, kind: Kind, context: &Context) {
     TABLE.warn_unknown(wanted.service, context);
     let say = |key: &str, why: &str| {

@@ -1,4 +1,4 @@
-//! Parameters that annotations stand for: read once, sent when something is made, compared with what the cloud shows. Pure.
+//! Parameters of annotations: read once, sent when something is made, compared with what the cloud shows. Pure.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub enum Form {
     Joined,
 }
 
-/// An annotation, and a parameter that it stands for at these places.
+/// An annotation, and its parameter at these places.
 struct Setting {
     key: &'static str,
     form: Form,
@@ -122,7 +122,7 @@ const SETTINGS: &[Setting] = &[
     setting("xforwardedfor-slbport", OnOff, WEB, "XForwardedFor_SLBPORT"),
 ];
 
-/// A parameter that is wanted.
+/// A desired parameter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
     pub name: &'static str,
@@ -184,7 +184,7 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// What the annotations ask for at this place.
+/// What the annotations request at this place.
 pub fn read(reader: &mut Reader<'_>, place: Place) -> Vec<Field> {
     let mut fields = Vec::new();
     for setting in SETTINGS.iter().filter(|setting| setting.places & place != 0) {
@@ -222,7 +222,7 @@ fn value(reader: &mut Reader<'_>, key: &'static str, form: Form, place: Place) -
     }
 }
 
-/// Annotations that stand for nothing at any of these places.
+/// Annotations without a parameter at any of these places.
 pub fn unused(places: Place) -> impl Iterator<Item = &'static str> {
     let used = move |key: &str| {
         SETTINGS

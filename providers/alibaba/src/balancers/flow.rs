@@ -10,7 +10,7 @@ use super::work::Next;
 use super::{groups, listeners};
 use crate::api::Call;
 
-/// What comes next, so that it becomes what is wanted; the load balancer when nothing is left.
+/// The next change towards the desired state; the load balancer when nothing is left.
 pub fn next<R: Requests>(task: &Task<'_>, wanted: &Wanted<'_>) -> Result<Next<Found>, Failure> {
     let Some(found) = task.find()? else {
         if !wanted.internal && task.cloud.global().disable_public_slb {

@@ -16,7 +16,7 @@ use crate::api::Call;
 pub struct Group {
     pub id: String,
     pub name: String,
-    /// All that is told.
+    /// The whole answer.
     pub seen: Value,
 }
 
@@ -54,10 +54,10 @@ pub fn changes<R: Requests>(task: &Task<'_>, wanted: &Wanted<'_>, groups: &[Grou
     calls
 }
 
-/// Brings the instances in groups up to date. `port_of` tells the Nodes' port of a group; groups without one stay as they are.
+/// Brings the instances in groups up to date. `port_of` returns the Nodes' port of a group; groups without one stay as they are.
 ///
 /// # Errors
-/// What the cloud says.
+/// The cloud's error.
 pub fn member_changes<R: Requests, T>(
     task: &Task<'_>,
     wanted: &Members,
@@ -100,7 +100,7 @@ pub struct MemberChanges {
 }
 
 impl MemberChanges {
-    /// Between the members that are wanted, with this port, and those that are there.
+    /// Between the desired members, with this port, and the observed ones.
     pub fn between(wanted: &Members, port: u16, seen: &[Member]) -> Self {
         let own = |instance: &String| Member {
             instance: instance.clone(),

@@ -21,7 +21,7 @@ pub struct Listener {
     /// Its description, which is its name.
     pub name: String,
     pub status: String,
-    /// All that is told, under the names that requests have for it.
+    /// The whole answer, under the names of requests.
     pub seen: Value,
 }
 
@@ -106,7 +106,7 @@ pub fn changes<R: Requests>(
 /// Deletes the Service's listeners, of a load balancer that is the user's.
 ///
 /// # Errors
-/// What the cloud says.
+/// The cloud's error.
 pub fn deletions<R: Requests>(task: &Task<'_>, found: &Found) -> Result<Vec<Call>, Failure> {
     let seen = R::listeners(task, found)?;
     let own = seen.iter().filter(|listener| task.names.is_own(&listener.name));

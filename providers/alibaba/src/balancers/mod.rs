@@ -1,14 +1,14 @@
 //! Load balancers, Classic ones and, for Services of the class `alibabacloud.com/nlb`, Network ones, under upstream's names.
 //!
 //! ```text
-//!   annotations.rs, fields.rs -> wanted.rs   what the Service wants
-//!   names.rs, task.rs                        whose it is, and finding it
-//!   flow.rs                                  reads, and tells what comes next: the load balancer, groups.rs, listeners.rs
+//!   annotations.rs, fields.rs -> wanted.rs   what the Service requests
+//!   names.rs, task.rs                        its owner, and finding it
+//!   flow.rs                                  reads, and returns the next change: the load balancer, groups.rs, listeners.rs
 //!   requests/                                the requests of both kinds: clb.rs, nlb.rs
 //!   work.rs                                  makes it: the only place that writes
 //! ```
 //!
-//! Nothing is remembered that cannot be seen in the cloud again: each call finds out anew what is there.
+//! Nothing is cached that cannot be seen in the cloud again: each call reads what is there.
 
 mod annotations;
 mod fields;

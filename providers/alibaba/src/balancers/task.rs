@@ -31,7 +31,7 @@ pub struct Task<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     pub id: String,
-    /// All that is told.
+    /// The whole answer.
     pub seen: Value,
     pub tags: Vec<(String, String)>,
     /// Whether it is the user's: given by annotation, and no controller's.
@@ -39,7 +39,7 @@ pub struct Found {
 }
 
 impl Found {
-    /// A text of what is told.
+    /// A text of the answer.
     pub fn text(&self, key: &str) -> &str {
         self.seen[key].as_str().unwrap_or_default()
     }
@@ -49,7 +49,7 @@ impl Found {
         self.seen[key].as_array().into_iter().flatten()
     }
 
-    /// A value that is wanted at this place, where another one is there.
+    /// A desired value at this place, where another one is there.
     pub fn lacks<V: ToString>(&self, path: &str, wanted: Option<V>) -> Option<V> {
         wanted.filter(|value| !shows(&self.seen, path, &value.to_string()))
     }
@@ -95,7 +95,7 @@ impl<'a> Task<'a> {
     /// The load balancer: the one that the annotation `id` gives, else the Service's own.
     ///
     /// # Errors
-    /// `not-found` when the annotation names none, `invalid` when it names another Service's; when there are several; what the cloud says.
+    /// `not-found` when the annotation names none, `invalid` when it names another Service's; when there are several; the cloud's error.
     pub fn find(&self) -> Result<Option<Found>, Failure> {
         if let Some(id) = annotations::text(self.service, "id") {
             let text = || format!("there is no load balancer {id}, which the annotation id names");
@@ -209,7 +209,7 @@ impl<'a> Task<'a> {
         }
     }
 
-    /// Tags that it lacks, in one call: ours on its own, those of the annotation on all.
+    /// Tags that it lacks, in one call: Cloudwit's on its own, those of the annotation on all.
     pub fn tag(&self, wanted: &Wanted<'_>, found: &Found) -> Option<Call> {
         let own = if found.is_users { Vec::new() } else { self.names.tags() };
         let missing: Vec<(String, String)> = own
@@ -221,7 +221,7 @@ impl<'a> Task<'a> {
         (!missing.is_empty()).then(|| call.tags(&missing))
     }
 
-    /// Takes our tags away, where there are any.
+    /// Removes Cloudwit's tags, where there are any.
     pub fn untag(&self, found: &Found) -> Option<Call> {
         let own = self.names.tags().into_iter().map(|(key, _)| key);
         let own: Vec<String> = own

@@ -1,4 +1,4 @@
-//! What a Service wants of its load balancer. Pure.
+//! What a Service requests of its load balancer. Pure.
 
 use std::collections::BTreeMap;
 
@@ -122,7 +122,7 @@ impl<'a> Wanted<'a> {
 }
 
 impl Wanted<'_> {
-    /// The Nodes' port of the server group of this name, if it is wanted.
+    /// The Nodes' port of the server group of this name, if it is desired.
     pub fn port_of_group(&self, name: &str) -> Option<u16> {
         let port = self.ports.iter().find(|port| port.group == name);
         port.map(|port| port.node_port)
@@ -235,7 +235,7 @@ fn protocols(kind: Kind, reader: &mut Reader<'_>) -> BTreeMap<u16, (&'static str
     for entry in reader.list("protocol-port").unwrap_or_default() {
         let parts = entry.split_once(':');
         match parts.and_then(|(word, port)| Some((port.parse().ok()?, protocol(kind, word)?))) {
-            // UDP is what the port itself says.
+            // UDP is the port's own protocol.
             Some((_, ("udp" | "UDP", _))) => {}
             Some((port, protocol)) => drop(protocols.insert(port, protocol)),
             None => drop(reader.wrong::<()>("protocol-port", allowed)),
@@ -244,7 +244,7 @@ fn protocols(kind: Kind, reader: &mut Reader<'_>) -> BTreeMap<u16, (&'static str
     protocols
 }
 
-/// What follows from the Service itself, where no annotation says otherwise.
+/// What follows from the Service itself, without an annotation.
 fn add_defaults(service: &Service, place: Place, port: &mut Port) {
     let add = |fields: &mut Vec<Field>, name: &'static str, value: &str| {
         if fields.iter().all(|field| field.name != name) {
@@ -261,7 +261,7 @@ fn add_defaults(service: &Service, place: Place, port: &mut Port) {
     }
     let typed = annotations::text(service, "health-check-type").is_some();
     if let Some(node_port) = service.health_check_node_port.filter(|_| !typed && place != UDP) {
-        // Which Nodes have Pods only kube-proxy tells.
+        // Which Nodes have Pods is only known to kube-proxy.
         let (fields, [kind, at, path], how) = match place {
             TCP => (&mut port.of_listener, ["HealthCheckType", CONNECT_PORT, URI], "http"),
             HTTP | HTTPS => (&mut port.of_listener, ["HealthCheck", CONNECT_PORT, URI], "on"),

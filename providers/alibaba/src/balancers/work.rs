@@ -10,7 +10,7 @@ use serde::Deserialize;
 use crate::Alibaba;
 use crate::api::{Call, NLB};
 
-/// How long a load balancer that was just made is remembered: the cloud's search by tags may be late.
+/// How long a load balancer that was just made is cached: the cloud's search by tags may be late.
 const MADE: Keep = Keep::at_most(Duration::from_secs(600));
 
 /// The action that makes a load balancer, of either kind.
@@ -35,7 +35,7 @@ struct Job {
     status: String,
 }
 
-/// The key under which the load balancer that was just made for a Service is remembered.
+/// The key under which the load balancer that was just made for a Service is cached.
 pub fn made_key(name: &str) -> String {
     format!("made/{name}")
 }
@@ -63,7 +63,7 @@ impl Apply for Alibaba {
         let ids = [made.load_balancer_id, made.loadbalancer_id];
         let id = ids.into_iter().find(|id| !id.is_empty()).unwrap_or_default();
         self.context.state().put(&made_key(name), &id, MADE);
-        // How it stands is read from itself.
+        // Its state is read from itself.
         Ok(Vec::new())
     }
 
@@ -74,7 +74,7 @@ impl Apply for Alibaba {
             match self.api.send::<Job>(&call) {
                 Ok(job) if job.status.eq_ignore_ascii_case("processing") => running.push(id),
                 Ok(job) if job.status.eq_ignore_ascii_case("succeeded") => {}
-                // A kind with which the token is forgotten: what it was to do is planned anew.
+                // A kind with which the token is dropped: what it was to do is planned again.
                 Ok(job) => {
                     return Err(Failure::other(format!(
                         "the cloud could not change the load balancer: job {id} is {}",

@@ -1,4 +1,4 @@
-//! An instance as ECS tells it, and what it means for its Node.
+//! An instance as ECS returns it, and what it means for its Node.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::prelude::*;
@@ -77,7 +77,7 @@ pub struct Ipv6 {
 }
 
 impl Machine {
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` while an instance that runs has no private address.

@@ -15,7 +15,7 @@ use machine::Machine;
 /// Ids and addresses in a request: the most that ECS takes.
 const BATCH: usize = 100;
 
-/// So many instances are asked for one by one by their names.
+/// So many instances are requested one by one by their names.
 const FEW: usize = 3;
 
 impl Machines for Alibaba {
@@ -86,7 +86,7 @@ impl Machines for Alibaba {
     }
 }
 
-/// By what the instance of a Node without a provider id is looked for.
+/// By what the instance of a Node without a provider id is looked up.
 #[derive(Debug, PartialEq, Eq)]
 enum Sought<'n> {
     Ips(Vec<IpAddr>),
@@ -95,7 +95,7 @@ enum Sought<'n> {
 }
 
 impl<'n> Sought<'n> {
-    /// Upstream looks by the Node's private address. Kubelets that do not know theirs are often named after it, `REGION.ADDRESS`.
+    /// Upstream looks Nodes up by private address. Nodes without a known one are often named after it, `REGION.ADDRESS`.
     fn of(name: &Name<'n>, region: &str) -> Self {
         let addresses = name.node.addresses.iter();
         let internal = addresses.filter(|address| address.kind == AddressKind::InternalIp);
@@ -124,7 +124,7 @@ impl Alibaba {
         self.api.list(call, Paging::Token("MaxResults"), "Instances.Instance")
     }
 
-    /// The filter by name takes one: few are asked for one by one, more are taken from a list of all.
+    /// The filter by name takes one: few are requested one by one, more are taken from a list of all.
     fn by_machine_names(&self, names: &[&str], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
         let all = describe().opt("VpcId", given(&self.global().vpcid));
         let calls: Vec<Call> = match names.len() {
@@ -136,7 +136,7 @@ impl Alibaba {
         };
         for call in calls {
             for machine in self.machines(&call)? {
-                // A star in a name that was asked for would stand for more.
+                // A star in a requested name would match more.
                 if let Some(name) = names.iter().find(|name| machine.instance_name == **name) {
                     answers.found(Key::Name(name), machine);
                 }

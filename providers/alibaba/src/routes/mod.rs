@@ -85,7 +85,7 @@ impl Routes for Alibaba {
                 .iter()
                 .find(|node| self.instance_of(&node.ref_) == Some(hop.as_str()));
             let wanted = node.is_some_and(|node| node.pod_cidrs.iter().any(|range| cidr::same(range, &destination)));
-            // In some tables only: it is told as missing and so made in the others, where it is wanted; else it is deleted where it is.
+            // In some tables only: it is reported as missing and so made in the others, if it is desired; else it is deleted where it is.
             if there.len() < tables.len() && wanted {
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::balancers::task::{Found, Task, reason};
 use crate::balancers::wanted::{Port, Wanted};
 use crate::balancers::work::{CREATE, Next};
 
-/// What a load balancer has that is paid by its size, where the annotation does not say.
+/// The size of a load balancer that is paid by size, without the annotation.
 const SPEC: &str = "slb.s1.small";
 
 /// Classic Load Balancers, in which a listener is known by its port.
