@@ -1,4 +1,4 @@
-//! One call of Photon Controller's API: a token of Lightwave or none, JSON, pages, tasks that are looked at for a while.
+//! One call of Photon Controller's API: a token of Lightwave or none, JSON, pages, tasks that are polled for a while.
 
 use std::time::Duration;
 
@@ -19,23 +19,23 @@ use crate::task::{Task, TaskState};
 /// What tokens are good for.
 const SCOPE: &str = "openid offline_access rs_photon_platform at_groups";
 
-/// How the cloud says that there is no machine of an id.
+/// The cloud's error code for an id without a machine.
 pub(crate) const NO_MACHINE: &str = "VmNotFound";
 
-/// How often a task is looked at in one call; it is gone on with in the next.
+/// How often a task is polled in one call; the next one continues.
 const LOOKS: usize = 3;
 
-/// How long networks are believed: shorter than the pause between two looks at the addresses of Nodes, 300 s, and long enough for a search by address that
+/// How long networks are cached: shorter than the pause between two syncs of Nodes' addresses, 300 s, and long enough for a search by address that
 /// takes several calls.
 const KEPT: Keep = Keep::at_most(Duration::from_secs(240));
 
-/// How long a task is remembered that has not ended: over several such pauses. Photon Controller's own client waits for half an hour.
+/// How long a task that has not ended is cached: over several such pauses. Photon Controller's own client waits for half an hour.
 const TASK_KEPT: Keep = Keep::at_most(Duration::from_secs(900));
 
 /// What is left of a call's time when no further task is begun.
 const RESERVE: Duration = Duration::from_secs(5);
 
-/// How long the project's id is believed.
+/// How long the project's id is cached.
 const PROJECT_KEPT: Keep = Keep::at_most(Duration::from_secs(600));
 
 /// Something else is done with the machine or the disk.
@@ -54,7 +54,7 @@ pub(crate) const CODES: Codes = Codes::new(&[
     ("FlavorNotFound", Case::Invalid),
 ]);
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-photon/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the API.
@@ -118,10 +118,10 @@ impl Api {
         })
     }
 
-    /// The machine of this id; none where the cloud itself says that there is no such machine.
+    /// The machine of this id; none where the cloud itself reports it as not found.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn machine<T: DeserializeOwned>(&self, id: &str) -> Result<Option<T>, Failure> {
         self.request("GET", &format!("/vms/{id}"), None, &[NO_MACHINE])
     }
@@ -129,7 +129,7 @@ impl Api {
     /// All machines of the project, page by page.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn machines(&self) -> Result<Vec<Value>, Failure> {
         self.of_project("vms", "")
     }
@@ -137,7 +137,7 @@ impl Api {
     /// All things of this kind in the project, page by page.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn of_project(&self, kind: &str, query: &str) -> Result<Vec<Value>, Failure> {
         self.list(&format!(
             "{}/projects/{}/{kind}{query}",
@@ -149,7 +149,7 @@ impl Api {
     /// All things of a list below the API's root, page by page.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn listed(&self, path: &str) -> Result<Vec<Value>, Failure> {
         self.list(&format!("{}{path}", self.global.root()))
     }
@@ -157,7 +157,7 @@ impl Api {
     /// A request below the API's root; none where the cloud itself refuses it with 404 and one of the codes `missing`.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn request<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -176,7 +176,7 @@ impl Api {
     /// The id of the project.
     ///
     /// # Errors
-    /// What the cloud says; when there is no such tenant or project.
+    /// The cloud's error; when there is no such tenant or project.
     pub fn project(&self) -> Result<String, Failure> {
         let state = self.context.state();
         state.get_or_make("project", PROJECT_KEPT, Duration::from_secs(5), || {
@@ -196,7 +196,7 @@ impl Api {
     /// What is connected to a machine.
     ///
     /// # Errors
-    /// What the cloud says; `unavailable` while its task has not ended.
+    /// The cloud's error; `unavailable` while its task has not ended.
     pub fn connections(&self, machine: &str) -> Result<Vec<Value>, Failure> {
         let (state, key) = (self.context.state(), format!("task/{machine}"));
         let known = format!("networks/{machine}");
@@ -211,7 +211,7 @@ impl Api {
         let root = self.global.root();
         // The name of the path changed with the API's root.
         let what = if root.is_empty() { "networks" } else { "subnets" };
-        // A task that the cloud does not show is begun anew.
+        // A task that the cloud does not show is begun again.
         let look = |id: &str| {
             let task = self.get::<Task>(&format!("{root}/tasks/{id}"));
             task.inspect_err(|_| state.remove(&key))
@@ -237,7 +237,7 @@ impl Api {
                 state.remove(&key);
                 let connections = task.resource_properties["networkConnections"].as_array();
                 let connections = connections.cloned().unwrap_or_default();
-                // A look-up by address comes back for them, and its task would begin anew.
+                // A look-up by address polls for them, and its task would begin again.
                 state.put(&known, &connections, KEPT);
                 Ok(connections)
             }
@@ -313,7 +313,7 @@ impl Api {
 
     fn token(&self, url: &str, form: &Form) -> Result<(String, u64), Failure> {
         let response = self.http.post(url).form(form).send_any()?;
-        // OAuth says by 400 that a password is wrong.
+        // OAuth answers a wrong password with 400.
         if response.status == 400 {
             return Err(Failure::denied(format!(
                 "400: {}",
@@ -325,7 +325,7 @@ impl Api {
     }
 }
 
-/// Something that is not there is no machine that was asked for.
+/// Something that is not there is no machine that was requested.
 fn read<T: DeserializeOwned>(response: Response) -> Result<T, Failure> {
     if response.status >= 400
         && let Ok(refusal) = response.json::<Refusal>()

@@ -1,4 +1,4 @@
-//! Cloud config: the section and keys of the in-tree provider that Kubernetes had until 1.15, and who asks. Names are in small letters, as git-config has them.
+//! Cloud config: the section and keys of the in-tree provider that Kubernetes had until 1.15, and credentials. Names are in lower case, as git-config has them.
 
 use cloudwit_guest_sdk::config::given;
 use cloudwit_guest_sdk::prelude::*;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 /// The secret of the grants: the user's password.
 pub const PASSWORD: &str = "password";
 
-/// Where the API is below the target, unless the operator says otherwise.
+/// Where the API is below the target, unless the operator configures another.
 const ROOT: &str = "/v1";
 
 /// The whole file.
@@ -31,7 +31,7 @@ pub struct Global {
     overrideip: bool,
     /// Of kubelets, whose own machine it is.
     vmid: Option<String>,
-    /// Whether somebody is asked who he is.
+    /// Whether authentication is on.
     authentication: bool,
     api_root: Option<String>,
     lightwave: Option<String>,
@@ -67,7 +67,7 @@ impl Global {
         self.overrideip
     }
 
-    /// Where tokens come from; none where the cloud asks nobody who he is.
+    /// Where tokens come from; none where the cloud has no authentication.
     pub(crate) fn lightwave(&self) -> Option<&str> {
         given(&self.lightwave).map(|url| url.trim_end_matches('/'))
     }

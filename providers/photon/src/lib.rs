@@ -4,7 +4,7 @@
 //!   config.rs      cloud config as the in-tree provider read it
 //!      |
 //!   api.rs         one call: a token of Lightwave or none, JSON, pages
-//!   task.rs        what the cloud takes its time for
+//!   task.rs        the cloud's tasks
 //!      |
 //!   instances.rs   machines of the project
 //!   volumes/       its persistent disks
@@ -47,7 +47,7 @@ impl Provider for Photon {
 
     fn describe(config: Option<&Config>) -> Description {
         let description = Description::new("photon", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let lightwave = config
             .global

@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::api::{Api, CODES, Refusal};
 use crate::config::is_id;
 
-/// How long to wait before a task is looked at again.
+/// How long to wait before a task is polled again.
 pub(crate) const POLL: Duration = Duration::from_secs(1);
 
 /// The token where the cloud works on something and its task is not known.
 pub(crate) const BEGUN: &str = "";
 
-/// How the cloud says that it does not know a task (any more).
+/// The cloud's error code for a task that is not found (any more).
 const NO_TASK: &str = "TaskNotFound";
 
 /// How far a task is.
@@ -67,7 +67,7 @@ impl Task {
         self.entity.as_ref().map(|entity| entity.id.as_str())
     }
 
-    /// Success when it is completed. `doing` says what it does.
+    /// Success when it is completed. `doing` describes it.
     ///
     /// # Errors
     /// `pending` with its id while the cloud works on it; why it failed.
@@ -92,10 +92,10 @@ impl Task {
 }
 
 impl Api {
-    /// What has become of the task of a `pending` answer. Success also when there was none, or the cloud does not know it any more: what it was about says more.
+    /// What has become of the task of a `pending` answer. Success also when there was none, or it is not found any more: the object it was about shows more.
     ///
     /// # Errors
-    /// As [`Task::passed`]; what the cloud says.
+    /// As [`Task::passed`]; the cloud's error.
     pub(crate) fn passed(&self, token: Option<&str>, doing: &str) -> Result<(), Failure> {
         let Some(id) = token.filter(|id| !id.is_empty() && is_id(id)) else {
             return Ok(());

@@ -129,7 +129,7 @@ fn a_task_is_gone_on_with_in_the_next_call() {
     });
     let connections = || host.provider::<Photon>().api.connections("vm");
     assert_eq!(connections().unwrap_err().kind, FailureKind::Unavailable);
-    // Addresses are looked at every five minutes.
+    // Addresses are synced every five minutes.
     host.now(1_795_430_000 + 300);
     assert_eq!(connections(), Ok(vec![json!({ "ipAddress": "-" })]));
     host.now(1_795_430_000 + 300 + 200);

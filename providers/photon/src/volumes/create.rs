@@ -1,7 +1,7 @@
 //! Disks come into being and go: found by their name, else created once.
 //!
 //! ```text
-//!   name -> disks of this name with the volume's tag -> one: is it as it is wanted? is it ready?
+//!   name -> disks of this name with the volume's tag -> one: is it as desired? is it ready?
 //!                                                    -> none: POST with the tag    -> a task: pending until it is over
 //! ```
 //!
@@ -33,7 +33,7 @@ const FULL: &str = "full: ";
 /// More of the cloud's words is not in the token.
 const LONGEST_REASON: usize = 1_000;
 
-/// A volume that is wanted, by the cloud's rules. Pure.
+/// A desired volume, by the cloud's rules. Pure.
 #[derive(Debug)]
 pub(crate) struct Wanted<'n> {
     /// The volume's name.
@@ -257,7 +257,7 @@ impl Photon {
     }
 }
 
-/// Something else is done with the disk or its machine: asked for again a little later.
+/// Something else is done with the disk or its machine: requested again a little later.
 pub(super) fn when_free(failure: Failure, doing: &str) -> Failure {
     match failure.code.as_deref() {
         Some(BUSY) => Failure::pending(POLL, BEGUN, format!("{doing}: {}", failure.message)),

@@ -1,4 +1,4 @@
-//! A persistent disk as the cloud describes it, and how disks are asked for.
+//! A persistent disk as the cloud describes it, and how disks are requested.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,10 @@ use crate::volumes::GIB;
 /// The kind of these disks, of their flavors too.
 pub(crate) const KIND: &str = "persistent-disk";
 
-/// How the cloud says that there is no disk of an id.
+/// The cloud's error code for an id without a disk.
 pub(crate) const NO_DISK: &str = "DiskNotFound";
 
-/// So many disks are asked for one by one; more are taken from the project's list.
+/// So many disks are requested one by one; more are taken from the project's list.
 const FEW: usize = 3;
 
 /// How the tag begins that has the volume's name: the disk's own may be a digest, and the cloud lets several disks have one.
@@ -72,7 +72,7 @@ impl Disk {
         self.machines().iter().any(|one| one == machine)
     }
 
-    /// What stands behind a tag's beginning.
+    /// What follows a tag's prefix.
     fn tag(&self, beginning: &str) -> Option<&str> {
         self.tags.iter().flatten().find_map(|tag| tag.strip_prefix(beginning))
     }
@@ -110,10 +110,10 @@ pub(crate) fn no_disk(id: &str) -> Failure {
 pub(crate) struct Disks(BTreeMap<String, Result<Option<Disk>, Failure>>);
 
 impl Disks {
-    /// The disk of this id; none where the cloud says so, and where it cannot have given the id out.
+    /// The disk of this id; none where the cloud reports it as not found, and where it cannot have given the id out.
     ///
     /// # Errors
-    /// What the cloud said to it.
+    /// The error of its look-up.
     pub(crate) fn get(&self, id: &str) -> Result<Option<&Disk>, Failure> {
         match self.0.get(id) {
             None => Ok(None),
@@ -124,10 +124,10 @@ impl Disks {
 }
 
 impl Photon {
-    /// The disk of this id; none where the cloud says so.
+    /// The disk of this id; none where the cloud reports it as not found.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn disk(&self, id: &str) -> Result<Option<Disk>, Failure> {
         let disk = self.api.request("GET", &format!("/disks/{id}"), None, &[NO_DISK])?;
         Ok(disk.filter(|disk: &Disk| disk.state != DiskState::Deleted))
@@ -158,10 +158,10 @@ impl Photon {
         Ok(Disks(found))
     }
 
-    /// The disks that were made for this cluster's volume of this name. Several have one name where the cloud does not show yet what it was asked for.
+    /// The disks that were made for this cluster's volume of this name. Several have one name where the cloud does not show yet what it was requested.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn disks_named(&self, disk: &str, volume: &str) -> Result<Vec<Disk>, Failure> {
         let mut disks = self.project_disks(&format!("?name={}", percent_encode(disk)))?;
         let is_it = |one: &Disk| one.name == disk && one.tag(NAME_TAG) == Some(volume) && one.is_of(&self.cluster);
@@ -172,7 +172,7 @@ impl Photon {
     /// The disks of the project that are not deleted. One that cannot be read is left out.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn project_disks(&self, query: &str) -> Result<Vec<Disk>, Failure> {
         let read = |item: Value| {
             let read = serde_json::from_value::<Disk>(item);

@@ -28,7 +28,7 @@ use crate::instances::Machine;
 use crate::{PROVIDER_ID_PREFIX, Photon};
 use disk::is_disk;
 
-/// Name of the driver. There is none of others that it would have to go on for. It MUST NOT change: PersistentVolumes have it.
+/// Name of the driver. There is no driver of others that it would have to replace. It MUST NOT change: PersistentVolumes have it.
 pub(crate) const DRIVER: &str = "photon.csi.cloudwit.dev";
 
 /// The unit of the cloud's sizes, which it calls GB.
@@ -37,7 +37,7 @@ pub(crate) const GIB: u64 = 1 << 30;
 /// The largest disk of ESXi (VMware, "Configuration Maximums": 62 TB for a virtual disk).
 pub(crate) const LARGEST: u64 = 62 << 40;
 
-/// The size of a volume that nobody gives one.
+/// The size of a volume without a requested one.
 const USUAL: u64 = 10 * GIB;
 
 impl Volumes for Photon {
@@ -77,7 +77,7 @@ impl Volumes for Photon {
 }
 
 impl Photon {
-    /// The machine of a Node. The cloud says no limit of disks for one.
+    /// The machine of a Node. The cloud reports no limit of disks for one.
     fn volume_node(&self, node: &NodeRef, machines: &[Machine]) -> Result<VolumeNode, Failure> {
         let missing = || Failure::not_found(format!("Node {} has no virtual machine", node.name));
         let id = match self.key(node)? {

@@ -1,11 +1,11 @@
 //! Disks come to machines and leave them, many in a call.
 //!
 //! ```text
-//!   tasks of tokens -> the disks, few requests for all -> for each: done, or one request that begins a task -> pending until the disk says so
+//!   tasks of tokens -> the disks, few requests for all -> for each: done, or one request that begins a task -> pending until the disk shows it
 //! ```
 //!
-//! What is to be done about one is decided from its disk, so a lost token loses nothing. The cloud does one thing at a time with a machine: what is asked for
-//! meanwhile is refused as `ConcurrentTask`, and asked for again.
+//! What is to be done about one is decided from its disk, so a lost token loses nothing. The cloud does one thing at a time with a machine: what is requested
+//! meanwhile is refused as `ConcurrentTask`, and requested again.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use crate::task::{BEGUN, POLL, Task};
 use crate::volumes::create::when_free;
 use crate::volumes::disk::{Disk, DiskState, Disks, NO_DISK, no_disk};
 
-/// When what no time was left for is gone on with.
+/// When changes without time left are continued.
 const NEXT: Duration = Duration::from_millis(100);
 
 /// What is to be done for an attachment. Pure.
@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Done,
     /// The cloud works on the disk.
     Wait,
-    /// It has to be asked for.
+    /// It has to be requested.
     Attach,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn step(disk: &Disk, machine: &str) -> Result<Step, Failure> {
 fn attached(disk: &Disk) -> Attached {
     Attached {
         context: Vec::new(),
-        // ESXi gives a disk its id as its World Wide Name; the in-tree plugin looked for it.
+        // ESXi gives a disk its id as its World Wide Name; the in-tree plugin searched for it.
         devices: vec![Device::Wwn(format!("0x{}", disk.id.replace('-', "")))],
     }
 }
@@ -134,7 +134,7 @@ impl Photon {
         })
     }
 
-    /// Asks for a change of a machine's disks. None where the cloud says by one of these codes that something does not exist.
+    /// Requests a change of a machine's disks. None where the cloud answers with one of these codes for something that does not exist.
     fn change(
         &self,
         (machine, what): (&str, &str),

@@ -93,7 +93,7 @@ impl VolumeCapacity for Photon {
             .and_then(|project| project.resource_ticket)
             .and_then(|ticket| ticket.room());
         Ok(Capacity {
-            // Where the project has no limit, the datastores have one, which only an administrator sees.
+            // Where the project has no limit, the datastores have one, which only an administrator can read.
             available: room.unwrap_or(LARGEST),
             largest: None,
         })

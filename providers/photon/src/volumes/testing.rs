@@ -1,4 +1,4 @@
-//! For tests: a small Photon Controller with disks, whose tasks end when a test says so.
+//! For tests: a small Photon Controller with disks, whose tasks end when a test ends them.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,7 +19,7 @@ pub struct SmallState {
     pub flavors: Vec<&'static str>,
     /// The state of every task.
     pub tasks: &'static str,
-    /// What tasks in the state `ERROR` say.
+    /// The errors of tasks in the state `ERROR`.
     pub errors: Value,
     /// Requests whose method and path contain this are refused with this status and code.
     pub refusals: Vec<(&'static str, u16, &'static str)>,

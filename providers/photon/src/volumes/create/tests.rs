@@ -128,7 +128,7 @@ fn failed_creation_leaves_no_disk_and_says_why() {
     let unknown = cloud.call().create_volume(&wanted("pvc-1"), Some(&left)).unwrap_err();
     assert_eq!(unknown.kind, FailureKind::Unavailable, "{unknown:?}");
     cloud.state.borrow_mut().refusals.clear();
-    // With a lost token the disk itself says that it failed.
+    // With a lost token the disk itself shows that it failed.
     let lost = cloud.call().create_volume(&wanted("pvc-1"), None).unwrap_err();
     assert_eq!(lost.kind, FailureKind::Other);
     cloud.state.borrow_mut().tasks = "COMPLETED";
