@@ -27,7 +27,7 @@ pub struct Config {
     pub loadbalancer: BalancerConfig,
 }
 
-/// `[Global]`: where identity is, who we are, and in which region.
+/// `[Global]`: the URL of identity, the credentials, and the region.
 #[derive(Clone, Default, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 pub struct Global {
@@ -60,7 +60,7 @@ impl fmt::Debug for Global {
 }
 
 impl Config {
-    /// The wish to reach Cloud Load Balancers, unless there shall be none.
+    /// The grant request for Cloud Load Balancers, unless there shall be none.
     pub(crate) fn balancers_wish(&self) -> Option<HttpWish> {
         self.loadbalancer.is_enabled().then(|| self.global.balancers_wish())?
     }
@@ -80,17 +80,17 @@ impl Global {
         format!("{}/v2.0", url.trim_end_matches('/'))
     }
 
-    /// The wish to reach identity.
+    /// The grant request for identity.
     pub(crate) fn identity_wish(&self) -> Option<HttpWish> {
         HttpWish::for_url(&self.identity(), &["POST"], "identity: the token and the endpoints")
     }
 
-    /// The wish to reach Cloud Servers, where its name follows from the region.
+    /// The grant request for Cloud Servers, where its name follows from the region.
     pub(crate) fn servers_wish(&self) -> Option<HttpWish> {
         self.wish("servers", &["GET"], "Cloud Servers: the machines behind Nodes")
     }
 
-    /// The wish to reach Cloud Load Balancers, likewise.
+    /// The grant request for Cloud Load Balancers, likewise.
     pub(crate) fn balancers_wish(&self) -> Option<HttpWish> {
         let reason = "Cloud Load Balancers: load balancers of Services";
         self.wish("loadbalancers", &["GET", "POST", "PUT", "DELETE"], reason)
@@ -104,7 +104,7 @@ impl Global {
         HttpWish::for_url(&format!("https://{region}.{service}{DOMAIN}"), methods, reason)
     }
 
-    /// The secret of the grants that is used; none where it stands in the text.
+    /// The secret of the grants that is used; none where it is in the text.
     pub(crate) fn secret(&self) -> Option<&'static str> {
         match given(&self.api_key).or(given(&self.password)) {
             Some(_) => None,

@@ -1,7 +1,7 @@
-//! Who we are: identity v2 with an API key or a password.
+//! Authentication: identity v2 with an API key or a password.
 //!
 //! The secret is a placeholder that the host fills in, unless the operator left it in the cloud config as the in-tree provider had it. Token and
-//! endpoint are kept in the host's memory until shortly before the token ends; of several calls that need one at the same time one asks.
+//! endpoint are kept in the host's memory until shortly before the token ends; of several calls that need one at the same time one requests it.
 
 use std::collections::BTreeMap;
 
@@ -79,7 +79,7 @@ impl Identity {
     /// A request with the token, and once again with a new one when it is refused. The answer may have any other status.
     ///
     /// # Errors
-    /// What identity says; a region that the catalog does not have.
+    /// The error of identity; a region that the catalog does not have.
     pub fn send(
         &self,
         product: Product,
@@ -201,7 +201,7 @@ pub fn success(mut response: Response) -> Result<Response, Failure> {
     response.success().map_err(|failure| failure.with_code(&code))
 }
 
-/// What Cloud Load Balancers say, without an envelope: `{"message": ..., "code": 404, "validationErrors": {"messages": [...]}}`.
+/// Errors of Cloud Load Balancers, without an envelope: `{"message": ..., "code": 404, "validationErrors": {"messages": [...]}}`.
 fn flat_complaint(response: &Response) -> Option<String> {
     let body: Value = serde_json::from_slice(&response.body).ok()?;
     let message = body.get("message")?.as_str();

@@ -56,7 +56,7 @@ fn server_id(provider_id: &str) -> Option<&str> {
     Some(id.strip_prefix('/').unwrap_or(id)).filter(|id| is_plain_id(id))
 }
 
-/// What the controller is told of a server.
+/// What is reported to the controller of a server.
 fn existing(server: &Server, region: Option<&str>) -> Existing {
     let mut instance = Instance::new(format!("{PROVIDER_ID_PREFIX}{}", server.id));
     instance.instance_type = Some(label_value(&server.flavor.id)).filter(|flavor| !flavor.is_empty());

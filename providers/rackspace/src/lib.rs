@@ -5,7 +5,7 @@
 //!   identity.rs   API key or password -> token and the region's endpoints, kept in the host's state
 //!   servers.rs    Cloud Servers: one server, or pages of all of them
 //!   instances.rs  what a server means for its Node
-//!   balancers     load balancers of Services: what is wanted, what is there, the changes between
+//!   balancers     load balancers of Services: what is desired, what is observed, the changes between
 //! ```
 
 use cloudwit_guest_sdk::config::{Tree, parse_any};

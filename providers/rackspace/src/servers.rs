@@ -1,4 +1,4 @@
-//! Cloud Servers: what is read of a server, and the requests that ask for them.
+//! Cloud Servers: what is read of a server, and the requests that list them.
 
 use std::collections::BTreeMap;
 
@@ -36,7 +36,7 @@ pub struct Server {
 /// A flavor, as far as a server names it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Flavor {
-    /// Its id, which says what it is.
+    /// Its id, which describes it.
     #[serde(default)]
     pub id: String,
 }
@@ -54,10 +54,10 @@ struct One {
 }
 
 impl Rackspace {
-    /// The server of this id; none only when Cloud Servers itself says that there is none. A 404 of anything else, such as a proxy, is a failure.
+    /// The server of this id; none only when Cloud Servers itself reports it as not found. A 404 of anything else, such as a proxy, is a failure.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn server(&self, id: &str) -> Result<Option<Server>, Failure> {
         let response = self.identity.get(&format!("/servers/{}", percent_encode(id)))?;
         if denies(&response) {
@@ -75,7 +75,7 @@ impl Rackspace {
     /// Hands on the servers of the account, in this region; those whose name has this in it. A server that cannot be read is left out.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn servers(&self, name: Option<&str>, each: &mut dyn FnMut(Server)) -> Result<(), Failure> {
         let name = name.map(|name| format!("&name={}", percent_encode(name)));
         let first = format!("limit={PAGE}{}", name.unwrap_or_default());
@@ -99,7 +99,7 @@ impl Rackspace {
     /// Whether there is any server, by a small request.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn any_server(&self) -> Result<bool, Failure> {
         let page: Value = success(self.identity.get("/servers?limit=1")?)?.json()?;
         Ok(page["servers"].as_array().is_some_and(|servers| !servers.is_empty()))

@@ -24,11 +24,11 @@ pub fn answer(file: &str) -> FakeAnswer {
     FakeAnswer::new(status, &[], recorded(file))
 }
 
-/// A host with [`GLOBAL`] and this cloud; identity knows the user.
+/// A host with [`GLOBAL`] and this cloud; identity has the user.
 pub fn host(cloud: impl Fn(&SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(GLOBAL).now(NOW).secret("api-key", "s");
-    // Where the servers are the catalog tells.
+    // The hosts of the servers' API are in the catalog.
     host.grants("http://rackspace.test", &["GET", "POST", "PUT", "DELETE"]);
     host.serve(move |request| match request.url.contains("identity.test") {
         true => answer(file!("token")),

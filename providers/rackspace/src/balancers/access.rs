@@ -34,7 +34,7 @@ impl Rule {
     }
 }
 
-/// The list for a Service with addresses of these families: empty when everybody may connect.
+/// The list for a Service with addresses of these families: empty when all may connect.
 ///
 /// # Errors
 /// `invalid` when it is too long, or a range cannot be read.
@@ -77,7 +77,7 @@ pub fn wanted(service: &Service, families: &[IpFamily]) -> Result<Vec<Rule>, Fai
     Ok(rules)
 }
 
-/// The next request that brings a list closer to what is wanted.
+/// The next request that brings a list closer to the desired one.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// These are added.
@@ -88,14 +88,14 @@ pub enum Next {
     Clear,
 }
 
-/// What is next; none where the list is right. Nobody gets in meanwhile who may not: a denial goes only after all others, or with the list.
+/// What is next; none where the list is right. Meanwhile no client is admitted that may not connect: a denial is deleted only after all others, or with the list.
 pub fn next(wanted: &[Rule], found: &[AccessItem]) -> Option<Next> {
     if wanted.is_empty() {
         return (!found.is_empty()).then_some(Next::Clear);
     }
     let surplus = || found.iter().filter(|item| !wanted.iter().any(|rule| rule.is(item)));
     let ids = |items: &mut dyn Iterator<Item = &AccessItem>| items.map(|item| item.id).take(BATCH).collect::<Vec<_>>();
-    // An address is in a list once, so what stands there with the other type goes first.
+    // An address is in a list once, so an entry with the other type is deleted first.
     let taken = |item: &&AccessItem| wanted.iter().any(|rule| rule.network == normal(&item.address));
     let first = ids(&mut surplus().filter(taken));
     if !first.is_empty() {
@@ -115,7 +115,7 @@ pub fn next(wanted: &[Rule], found: &[AccessItem]) -> Option<Next> {
     (!delete.is_empty()).then_some(Next::Delete(delete))
 }
 
-/// The address of an item as [`Rule`] writes it; as it stands where it is no network.
+/// The address of an item as [`Rule`] writes it; unchanged where it is no network.
 fn normal(address: &str) -> String {
     let whole = match address.contains('/') {
         true => address.to_owned(),

@@ -1,4 +1,4 @@
-//! What a Service asks for by annotations.
+//! What a Service requests by annotations.
 
 use cloudwit_guest_sdk::annotations::{Annotation, Table};
 use cloudwit_guest_sdk::prelude::*;
@@ -25,7 +25,7 @@ pub const TABLE: Table = Table::new(
     ],
 );
 
-/// What the annotations say.
+/// The annotations' values.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Whether the address is one of ServiceNet.

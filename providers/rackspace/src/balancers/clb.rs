@@ -54,7 +54,7 @@ pub struct Clb {
     /// Nodes behind it.
     #[serde(default)]
     pub nodes: Vec<Node>,
-    /// Who may connect; everybody when it is empty.
+    /// Who may connect; all when it is empty.
     #[serde(default)]
     pub access_list: Vec<AccessItem>,
     /// Whether a client stays with a node.
@@ -182,7 +182,7 @@ impl Rackspace {
     /// All load balancers of the account in this region, of others too.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn balancers(&self) -> Result<Vec<Listed>, Failure> {
         let mut all: Vec<Listed> = Vec::new();
         each_page::<Failure>(|marker| {
@@ -206,7 +206,7 @@ impl Rackspace {
     /// One with everything below it; none when it is gone.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub(crate) fn balancer(&self, id: u64) -> Result<Option<Clb>, Failure> {
         let path = format!("/loadbalancers/{id}");
         let response = self.identity.send(BALANCERS, "GET", &path, None)?;

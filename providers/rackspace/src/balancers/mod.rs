@@ -1,13 +1,13 @@
 //! Load balancers of Services by Cloud Load Balancers (CLB).
 //!
 //! ```text
-//!   annotations.rs, access.rs -> wanted.rs    what the Service wants
+//!   annotations.rs, access.rs -> wanted.rs    what the Service requests
 //!   clb.rs                                    what the cloud shows
 //!         both -> plan.rs                     the changes between
 //!         this file                           makes them; while the cloud is busy the call ends with `pending`
 //! ```
 //!
-//! Nothing is remembered: all load balancers of a Service have the name that follows from its uid, and are found by it.
+//! Nothing is cached: all load balancers of a Service have the name that follows from its uid, and are found by it.
 
 use cloudwit_guest_sdk::one_by_one;
 use cloudwit_guest_sdk::prelude::*;

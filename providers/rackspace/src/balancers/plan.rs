@@ -1,8 +1,8 @@
-//! The changes between the load balancers that are there and those that are wanted. Pure.
+//! The changes between the observed load balancers and the desired ones. Pure.
 //!
 //! ```text
 //!   ports, settings + what is there -> anchor (whose address all share) -> a load balancer for each port
-//!                                      -> per load balancer the next change; at last those that nobody wants
+//!                                      -> per load balancer the next change; at last those that are not desired
 //! ```
 //!
 //! After a change a load balancer takes no other one for a while, so there is at most one of each in a plan.
@@ -68,7 +68,7 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// What the cloud is still busy with.
     pub waiting: Option<String>,
-    /// What a person has to decide; told after the changes.
+    /// What an operator has to decide; reported after the changes.
     pub broken: Option<Failure>,
     /// The Service's addresses, as soon as one of its load balancers works.
     pub addresses: Vec<IpAddr>,
@@ -122,7 +122,7 @@ pub fn whole(ports: &[WantedPort], settings: &Settings, found: &[Clb], node_limi
             Phase::Busy | Phase::Deleting | Phase::Deleted => plan.wait(current.id, &current.status),
         }
     }
-    // What is not wanted goes last: the address stays as long as one has it.
+    // What is not desired is deleted last: the address stays as long as one has it.
     if plan.changes.is_empty() && plan.waiting.is_none() {
         for surplus in found.iter().filter(|clb| !kept.contains(&clb.id)) {
             match surplus.phase() {
@@ -186,7 +186,7 @@ impl Plan {
     /// What comes next.
     ///
     /// # Errors
-    /// What a person has to decide, when nothing else is left.
+    /// What an operator has to decide, when nothing else is left.
     pub fn next(self) -> Result<reconcile::Next<(), Change>, Failure> {
         match (self.broken, self.waiting) {
             _ if !self.changes.is_empty() => Ok(reconcile::Next::Changes(self.changes)),

@@ -1,4 +1,4 @@
-//! Whole calls on a small cloud that works at once unless it is told otherwise; mimic judges the same calls in `tests/suite`.
+//! Whole calls on a small cloud that works at once unless a test sets it otherwise; mimic judges the same calls in `tests/suite`.
 
 use std::cell::RefCell;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What a Service wants: load balancers, one for each port, and the settings that all of them have. Pure.
+//! What a Service requests: load balancers, one for each port, and the settings that all of them have. Pure.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
@@ -52,10 +52,10 @@ pub enum Source {
 }
 
 impl Source {
-    /// That of a Service, whose `loadBalancerIP` is looked for among the load balancers of the account.
+    /// That of a Service, whose `loadBalancerIP` is looked up among the load balancers of the account.
     ///
     /// # Errors
-    /// `invalid` when the address is none of the account's, or not of the wanted kind.
+    /// `invalid` when the address is none of the account's, or not of the requested kind.
     pub fn new(service: &Service, internal: bool, listed: &[Listed]) -> Result<Self, Failure> {
         let Some(text) = service.fixed_ip() else {
             return Ok(Self::New { internal });
@@ -74,7 +74,7 @@ impl Source {
         }
     }
 
-    /// Whether these virtual IPs are what is wanted, for these families.
+    /// Whether these virtual IPs are the desired ones, for these families.
     pub fn fits(&self, vips: &[VirtualIp], families: &[IpFamily]) -> bool {
         match self {
             Self::Existing(wanted) => vips
@@ -94,9 +94,9 @@ impl Source {
 pub struct Settings {
     /// Name of each, by which they are found again.
     pub name: String,
-    /// For people: the Service as `namespace/name`.
+    /// For display: the Service as `namespace/name`.
     pub service: String,
-    /// For people: the cluster.
+    /// For display: the cluster.
     pub cluster: String,
     /// Where the address comes from.
     pub source: Source,

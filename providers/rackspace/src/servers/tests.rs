@@ -3,7 +3,7 @@ use cloudwit_guest_sdk::testing::FakeAnswer;
 use super::*;
 use crate::testing::{answer, calls, file, host, provider};
 
-/// Pages of two servers, whatever limit is asked for, as mimic writes them.
+/// Pages of two servers, whatever limit is requested, as mimic writes them.
 fn pages(request: &cloudwit_guest_sdk::testing::SentRequest) -> FakeAnswer {
     match request.query("marker") {
         None => answer(file!("servers_page_1")),

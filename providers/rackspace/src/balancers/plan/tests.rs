@@ -40,7 +40,7 @@ fn vip(id: u64, address: &str, kind: &str) -> VirtualIp {
     }
 }
 
-/// A load balancer as [`port`] and [`settings`] want it; the ids of its nodes count from 1.
+/// A load balancer as [`port`] and [`settings`] describe it; the ids of its nodes count from 1.
 fn clb(id: u64, port: &WantedPort) -> Clb {
     let nodes = port.nodes.iter().zip(1..).map(|((address, port), id)| Node {
         id,
