@@ -65,7 +65,7 @@ impl fmt::Debug for Config {
 /// A product of the cloud, each with a host of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Product {
-    /// Machines; routes of the VPC are asked for there too.
+    /// Machines; routes of the VPC are requested there too.
     Bcc,
     /// Load balancers.
     Blb,

@@ -51,7 +51,7 @@ impl Provider for Baidu {
         let description = Description::new("baidu", env!("CARGO_PKG_VERSION"))
             .prefix(PROVIDER_ID_PREFIX)
             .prefix(BARE_PREFIX);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let mut hosts: Vec<(String, Vec<&str>)> = Vec::new();
         for product in config::Product::ALL {

@@ -24,7 +24,7 @@ pub fn listed(items: &str, list: impl Into<Value>) -> FakeAnswer {
     said(json!({ items: list.into(), "isTruncated": false, "nextMarker": "", "maxKeys": 1000 }))
 }
 
-/// A host with this cloud, which is asked by method and path.
+/// A host with this cloud, which answers by method and path.
 pub fn host(cloud: impl Fn(&str, &SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(CONFIG).now(1_795_430_000).secret("secret-access-key", "S");

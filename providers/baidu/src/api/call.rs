@@ -50,7 +50,7 @@ impl Call {
         }
     }
 
-    /// All of it for a person: `PUT /v1/eip/192.0.2.1?bind {...}`.
+    /// All of it for messages: `PUT /v1/eip/192.0.2.1?bind {...}`.
     pub fn text(&self) -> String {
         let mut text = format!("{} {}", self.method, self.path);
         for (at, (name, value)) in self.query.iter().enumerate() {

@@ -19,7 +19,7 @@ pub use call::Call;
 /// Items in a page: what Baidu gives at most.
 pub const PAGE: usize = 1_000;
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-baidu/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the API.
@@ -36,7 +36,7 @@ pub fn is_id(text: &str) -> bool {
 }
 
 impl Api {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(config: &Config, context: Context) -> Self {
         Self {
             endpoints: Product::ALL.map(|product| (product, config.endpoint(product))),
@@ -48,15 +48,15 @@ impl Api {
     /// Makes a call: its answer.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn send<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Failure> {
         self.answer(call)?.json()
     }
 
-    /// The same for an answer that says no more than that it is done.
+    /// The same for an answer without content.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn change(&self, call: &Call) -> Result<(), Failure> {
         self.answer(call).map(drop)
     }
@@ -98,7 +98,7 @@ impl Api {
     /// All items of a list, page by page.
     ///
     /// # Errors
-    /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
+    /// The cloud's error; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: &Call, items: &str) -> Result<Vec<T>, Failure> {
         items::all(items, |marker| self.page(call, items, marker))
     }
@@ -106,7 +106,7 @@ impl Api {
     /// The same, one after the other; one that cannot be read is left out.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn each<T: DeserializeOwned>(&self, call: &Call, items: &str, each: impl FnMut(T)) -> Result<(), Failure> {
         items::each(items, |marker| self.page(call, items, marker), each)
     }

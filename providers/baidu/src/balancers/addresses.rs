@@ -22,7 +22,7 @@ pub struct Addresses<'a> {
 }
 
 impl<'a> Addresses<'a> {
-    /// Whether it goes with the Service: we made it, or Baidu's controller did. One that the Service names is the user's.
+    /// Whether it is deleted with the Service: Cloudwit made it, or Baidu's controller did. One that the Service names is the user's.
     pub fn is_own(&self, eip: &Eip) -> bool {
         if self.service.fixed_ip() == Some(&eip.eip) {
             return false;
@@ -44,7 +44,7 @@ impl<'a> Addresses<'a> {
         self.eips.iter().find(|eip| eip.bound_to() == Some(&blb.blb_id))
     }
 
-    /// What comes next so that the load balancer has the address that is wanted: that one when nothing does.
+    /// The next change towards the desired address of the load balancer: the address when there is none.
     ///
     /// # Errors
     /// `invalid` for one that is not there or is bound elsewhere; for what cannot be changed.
@@ -134,12 +134,12 @@ impl<'a> Addresses<'a> {
     }
 }
 
-/// Tags of what is made for a Service: it is found by them when a process ends before anything else says whose it is.
+/// Tags of what is made for a Service: it is found by them when a process ends before any other mark of its owner is written.
 pub fn tags(service: &Service) -> Value {
     json!([{ "tagKey": SERVICE_TAG, "tagValue": service.uid }])
 }
 
-/// Unbinds, once the address stands still.
+/// Unbinds, once no change of the address is in flight.
 ///
 /// # Errors
 /// `failed-precondition` for one that nothing can be done with.

@@ -4,13 +4,13 @@ use cloudwit_guest_sdk::annotations::{Annotation, Reader, Table};
 use cloudwit_guest_sdk::prelude::*;
 use serde_json::{Value, json};
 
-/// The load balancer's id, written by us too.
+/// The load balancer's id, written by Cloudwit too.
 pub const ADDED: &str = "load-balancer-cce-add-id";
 
 /// The same of older versions of Baidu's controller.
 pub const FORMER: &str = "load-balancer-id";
 
-/// The public address, written by us too.
+/// The public address, written by Cloudwit too.
 pub const ADDED_EIP: &str = "load-balancer-cce-add-eip";
 
 /// Most machines behind a load balancer (BLB's limits).
@@ -123,7 +123,7 @@ pub const TABLE: Table = Table::new(
     ],
 );
 
-/// What the annotations of a Service ask for.
+/// What the annotations of a Service request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     pub internal: bool,
@@ -153,7 +153,7 @@ pub struct Health<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedEip<'a> {
     pub name: Option<&'a str>,
-    /// Where an annotation says so; else it may be as it is.
+    /// Set by an annotation; else it may be as it is.
     pub payment: Option<&'static str>,
     pub billing: Option<&'static str>,
     pub bandwidth: Option<u32>,
@@ -268,17 +268,17 @@ pub fn exist_id(service: &Service) -> Option<&str> {
     value(service, "load-balancer-exist-id")
 }
 
-/// The id that Baidu's controller or we wrote.
+/// The id that Baidu's controller or Cloudwit wrote.
 pub fn added_id(service: &Service) -> Option<&str> {
     value(service, ADDED).or_else(|| value(service, FORMER))
 }
 
-/// The public address that Baidu's controller or we wrote.
+/// The public address that Baidu's controller or Cloudwit wrote.
 pub fn added_eip(service: &Service) -> Option<&str> {
     value(service, ADDED_EIP)
 }
 
-/// Whether a BLB of ours stays when the Service goes. What is neither true nor false keeps it.
+/// Whether a BLB of Cloudwit's stays when the Service is deleted. What is neither true nor false keeps it.
 pub fn is_reserved(service: &Service) -> bool {
     TABLE.read(service).boolean("load-balancer-reserve-lb") != Some(false)
 }

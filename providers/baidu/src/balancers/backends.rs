@@ -16,7 +16,7 @@ pub struct Differences {
 }
 
 impl Differences {
-    /// From those that are there to those that are wanted, at most so many. Those that are there stay as far as possible: a connection is worth more than an order.
+    /// From the observed ones to the desired ones, at most so many. Observed ones stay as far as possible: connections count more than order.
     pub fn new(wanted: &[String], there: &[String], most: usize) -> Self {
         let (mut stay, mut remove): (Vec<&String>, Vec<&String>) = there.iter().partition(|id| wanted.contains(id));
         stay.sort_unstable();

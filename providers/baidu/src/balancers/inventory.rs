@@ -27,10 +27,10 @@ impl<'a> Inventory<'a> {
         }
     }
 
-    /// All load balancers, as they were when they were first asked for.
+    /// All load balancers, as of the first request.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn blbs(&self) -> Result<&[Blb], Failure> {
         if let Some(blbs) = self.blbs.get() {
             return Ok(blbs);
@@ -50,7 +50,7 @@ impl<'a> Inventory<'a> {
     /// Those of these ids that exist and are in the VPC: another one would spoil the whole call.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn existing(&self, ids: &[String]) -> Result<Vec<String>, Failure> {
         let here = |machine: &&Machine| machine.vpc_id.as_deref() == Some(self.cloud.vpc()) && !machine.is_deleted();
         let there: Vec<&str> = self
@@ -65,7 +65,7 @@ impl<'a> Inventory<'a> {
     /// The subnet for a load balancer before these machines: the config's, or that of the first machine.
     ///
     /// # Errors
-    /// `failed-precondition` when there is none; what the cloud says.
+    /// `failed-precondition` when there is none; the cloud's error.
     pub fn subnet(&self, ids: &[String]) -> Result<String, Failure> {
         if let Some(subnet) = given(&self.cloud.config.subnet_id) {
             return Ok(subnet.to_owned());
@@ -83,7 +83,7 @@ impl Baidu {
     /// All load balancers of the account.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn blbs(&self) -> Result<Vec<Blb>, Failure> {
         self.api.list(&Call::get(Product::Blb, "/v1/blb"), "blbList")
     }

@@ -1,4 +1,4 @@
-//! Listeners: what differs from what is wanted, as calls. Pure.
+//! Listeners: what differs from the desired state, as calls. Pure.
 
 use cloudwit_guest_sdk::reconcile::diff;
 use serde_json::{Value, json};

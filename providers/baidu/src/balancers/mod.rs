@@ -1,8 +1,8 @@
 //! Load balancers: a BLB with a listener for each port, its machines, and an EIP, under the names of Baidu's own controller.
 //!
 //! ```text
-//!   annotations.rs -> wanted.rs       what the Service wants
-//!   task.rs                           reads (seen.rs, names.rs), and tells what comes next:
+//!   annotations.rs -> wanted.rs       what the Service requests
+//!   task.rs                           reads (seen.rs, names.rs), and returns the next change:
 //!     inventory.rs                      machines and their subnet
 //!     listeners.rs                      ports
 //!     backends.rs                       machines behind it
@@ -10,7 +10,7 @@
 //!   mod.rs                            makes it: the only place that writes. A BLB takes one change at a time, so calls end with `pending`
 //! ```
 //!
-//! Nothing is remembered: each call finds out anew what is there.
+//! Nothing is cached: each call reads what is there.
 
 mod addresses;
 pub mod annotations;

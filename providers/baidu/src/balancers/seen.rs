@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::task::Next;
 
-/// Tag of a BLB or EIP that we made: the uid of the Service that it is for.
+/// Tag of a BLB or EIP that Cloudwit made: the uid of the Service that it is for.
 pub const SERVICE_TAG: &str = "cloudwit-service";
 
 /// A load balancer.
@@ -73,9 +73,9 @@ pub struct Backend {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Standing {
     Ready,
-    /// The cloud is changing it; in words.
+    /// The cloud is changing it; with a message.
     Busy(String),
-    /// It has to be put right first, such as paid; in words.
+    /// It has to be corrected first, such as paid; with a message.
     Broken(String),
 }
 
@@ -116,7 +116,7 @@ impl Blb {
         Standing::of("BLB", &self.blb_id, &self.status)
     }
 
-    /// The uid of the Service that it is for; none where it has no tag of ours.
+    /// The uid of the Service that it is for; none where it has no such tag.
     pub fn owner(&self) -> Option<&str> {
         owner(self.tags.as_deref())
     }

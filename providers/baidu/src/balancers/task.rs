@@ -1,4 +1,4 @@
-//! One Service's load balancer: finds it and tells what comes next.
+//! One Service's load balancer: finds it and returns the next change.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::provider::default_balancer_name;
@@ -20,7 +20,7 @@ use crate::config::Product;
 /// What comes next.
 pub type Next<T> = reconcile::Next<T, Call>;
 
-/// A load balancer that is as it is wanted.
+/// A load balancer that is as desired.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Balanced {
     pub blb: String,
@@ -120,7 +120,7 @@ impl<'a> Task<'a> {
     /// Where it is reached, as far as it is there.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn seen(&self) -> Result<Option<Vec<Ingress>>, Failure> {
         let eips = self.eips()?;
         let found = self.find(self.inventory.blbs()?)?;
@@ -137,10 +137,10 @@ impl<'a> Task<'a> {
         ))
     }
 
-    /// What comes next so that the load balancer becomes what is wanted.
+    /// The next change towards the desired load balancer.
     ///
     /// # Errors
-    /// What cannot be had; what the cloud says.
+    /// What cannot be had; the cloud's error.
     pub fn next(&self, wanted: &Wanted<'_>) -> Result<Next<Balanced>, Failure> {
         let blbs = self.cloud.blbs()?;
         let Some(blb) = self.find(&blbs)? else {
@@ -218,7 +218,7 @@ impl<'a> Task<'a> {
     /// The changes so that these machines are behind it.
     ///
     /// # Errors
-    /// `pending` by these rounds while the cloud is at work; `not-found` when there is no load balancer; what the cloud says.
+    /// `pending` by these rounds while the cloud is at work; `not-found` when there is no load balancer; the cloud's error.
     pub fn target_changes(&self, targets: &[Target], rounds: &Rounds<'_, Baidu>) -> Result<Vec<Call>, Failure> {
         let asked = annotations::read(self.service)?;
         let Some(blb) = self.find(self.inventory.blbs()?)? else {
@@ -256,7 +256,7 @@ impl<'a> Task<'a> {
     /// What comes next until nothing is left.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn next_deletion(&self) -> Result<Next<()>, Failure> {
         let (blbs, eips) = (self.cloud.blbs()?, self.eips()?);
         let kept = annotations::exist_id(self.service).is_some() || annotations::is_reserved(self.service);

@@ -84,7 +84,7 @@ fn eip(ip: &str, status: &str, bound: Option<&str>) -> Value {
     })
 }
 
-/// A cloud where all is as it is wanted, but for what `other` answers.
+/// A cloud where all is as desired, but for what `other` answers.
 fn right(other: impl Fn(&str, &SentRequest) -> Option<FakeAnswer> + 'static) -> FakeHost {
     host(move |call, request| match (other(call, request), call) {
         (Some(answer), _) => answer,

@@ -1,4 +1,4 @@
-//! A machine as BCC tells it, and what it means for its Node.
+//! A machine as BCC returns it, and what it means for its Node.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::names::label_value;
@@ -58,7 +58,7 @@ impl Machine {
         self.status == "Deleted"
     }
 
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` while a machine that runs has no address.

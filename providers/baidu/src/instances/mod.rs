@@ -28,7 +28,7 @@ impl Listing for Baidu {
         })
     }
 
-    /// The machine of this id. None only where Baidu says that nothing has this id, or that it is deleted.
+    /// The machine of this id. None only where Baidu reports the id as not found, or the machine as deleted.
     fn one(&self, id: &str) -> Result<Option<Machine>, Failure> {
         #[derive(Deserialize)]
         struct One {

@@ -1,4 +1,4 @@
-//! The parts of a plan: names, what is wanted, listeners, machines, addresses, whose a load balancer is.
+//! The parts of a plan: names, desired state, listeners, machines, addresses, owners of load balancers.
 
 use super::super::addresses::Addresses;
 use super::super::backends::Differences;
