@@ -51,7 +51,7 @@ impl Provider for CloudStack {
             .prefix(FORMER_PREFIX);
         let reason = "the user's secret key, by which the host signs requests";
         let secret = SecretWish::new(SECRET_KEY, &[SecretUse::Hmac], reason);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         description
             .http(HttpWish::for_url(&config.global.url(), &["POST"], "CloudStack's API"))

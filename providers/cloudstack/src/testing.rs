@@ -29,7 +29,7 @@ pub fn no_such(parameter: &str, id: &str) -> String {
     )
 }
 
-/// A host with this cloud, which is asked by command.
+/// A host with this cloud, which answers by command.
 pub fn host(cloud: impl Fn(&str, &SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(CONFIG).now(1_795_430_000).secret("secret-key", "S");

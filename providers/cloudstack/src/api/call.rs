@@ -45,7 +45,7 @@ impl Call {
         &self.parameters
     }
 
-    /// All of it for a person: `deleteFirewallRule id=7`.
+    /// All of it for messages: `deleteFirewallRule id=7`.
     pub fn text(&self) -> String {
         let rest = self.parameters.iter().skip(1);
         rest.fold(self.command.to_owned(), |text, (name, value)| {

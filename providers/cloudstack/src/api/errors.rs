@@ -22,7 +22,7 @@ const CODES: Codes = Codes::new(&[
     ("537", Case::AlreadyExists),
 ]);
 
-/// Wrong parameters of all kinds have one code; that something does not exist is only said in words.
+/// Wrong parameters of all kinds have one code; that something does not exist is only in the message.
 const MISSING: [&str; 3] = ["entity does not exist", "Unable to find", "Can't find"];
 
 /// The failure for an answer to a command; none of these words when it is not CloudStack that answers.

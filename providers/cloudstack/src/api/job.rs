@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{Api, Call, errors, wire};
 
-/// How long it is remembered that a job's failure was told: longer than the controller pauses before it hands the same token back.
+/// How long a job's failure counts as reported: longer than the controller pauses before it sends the same token back.
 const TOLD: Keep = Keep::at_most(Duration::from_secs(3600));
 
 #[derive(Deserialize)]
@@ -32,16 +32,16 @@ impl Api {
     /// Begins a change: the id of its job; none where it has ended already.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn begin(&self, call: &Call) -> Result<Option<String>, Failure> {
         let begun: Begun = self.send(call)?;
         Ok(Some(begun.jobid).filter(|job| !job.is_empty()))
     }
 
-    /// Looks at jobs. Of those that failed the first is told, once: the controller keeps the token over a failure, and would get it again and again.
+    /// Polls jobs. Of those that failed the first is reported, once: the controller keeps the token over a failure, and would get it again and again.
     ///
     /// # Errors
-    /// Why one failed; what the cloud says.
+    /// Why one failed; the cloud's error.
     pub fn look(&self, jobs: Vec<String>) -> Result<Jobs, Failure> {
         let state = self.context.state();
         let (mut seen, mut first) = (Jobs::default(), None);

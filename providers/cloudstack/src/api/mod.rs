@@ -24,13 +24,13 @@ pub use call::Call;
 /// Items in a page: what CloudStack gives at most (`default.page.size`).
 pub const PAGE: usize = 500;
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-cloudstack/", env!("CARGO_PKG_VERSION"));
 
 /// How long a signature is good for, in seconds.
 const SIGNED_FOR: u64 = 600;
 
-/// How long the cloud's version is believed. It changes when the cloud is upgraded.
+/// How long the cloud's version is cached. It changes when the cloud is upgraded.
 const VERSION_KEPT: Duration = Duration::from_secs(3600);
 
 /// The way to the API.
@@ -52,7 +52,7 @@ struct Capability {
 }
 
 impl Api {
-    /// For this configuration. Asks for nothing yet.
+    /// For this configuration. Requests nothing yet.
     pub fn new(global: &Global, context: Context) -> Self {
         Self {
             http: context.http().base(&global.url()).header("user-agent", AGENT),
@@ -62,10 +62,10 @@ impl Api {
         }
     }
 
-    /// Makes a call: what stands in its answer.
+    /// Makes a call: the content of its answer.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn send<T: DeserializeOwned>(&self, call: &Call) -> Result<T, Failure> {
         let response = self.http.post("").form(&self.signed(call)?).send_any()?;
         let said = response.status / 100 == 2;
@@ -97,7 +97,7 @@ impl Api {
     /// All items of a list, page by page.
     ///
     /// # Errors
-    /// What the cloud says; when an item cannot be read, since it would count as one that does not exist.
+    /// The cloud's error; when an item cannot be read, since it would count as one that does not exist.
     pub fn list<T: DeserializeOwned>(&self, call: Call, items: &str) -> Result<Vec<T>, Failure> {
         let mut seen = 0;
         items::all(items, |page| self.page(&call, items, page, &mut seen))
@@ -106,7 +106,7 @@ impl Api {
     /// The same, one after the other; one that cannot be read is left out.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn each<T: DeserializeOwned>(&self, call: Call, items: &str, each: impl FnMut(T)) -> Result<(), Failure> {
         let mut seen = 0;
         items::each(items, |page| self.page(&call, items, page, &mut seen), each)
@@ -132,7 +132,7 @@ impl Api {
     /// The first numbers of the cloud's version, such as 4 and 22.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn version(&self) -> Result<(u32, u32), Failure> {
         let keep = Keep::at_most(VERSION_KEPT);
         let version = self

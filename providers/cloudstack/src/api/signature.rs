@@ -25,7 +25,7 @@ fn signed_text(parameters: &[(String, String)]) -> String {
     pairs.join("&")
 }
 
-/// As Java's `URLEncoder` does, with `%20` for a blank: `*` stands for itself.
+/// As Java's `URLEncoder` does, with `%20` for a blank: `*` is not escaped.
 fn encode(value: &str) -> String {
     percent_encode(value).replace("%2A", "*")
 }

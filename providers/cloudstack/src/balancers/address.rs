@@ -51,7 +51,7 @@ pub fn choose<'a>(
     Ok(own.map_or(Choice::Associate(None), Choice::Use))
 }
 
-/// Whether the address goes with the Service: what the annotation says, else as upstream has it: one that the Service named is the user's, unless it was
+/// Whether the address is released with the Service: by the annotation, else as upstream has it: one that the Service named is the user's, unless it was
 /// free, and others are its own. That of another Service never is.
 pub fn is_own(address: &Address, uid: &str, ip: Option<&str>, associated: Option<bool>) -> bool {
     if address.issourcenat || (address.is_marked() && !address.is_for(uid)) {
@@ -61,7 +61,7 @@ pub fn is_own(address: &Address, uid: &str, ip: Option<&str>, associated: Option
     associated.unwrap_or(!named || address.was_named())
 }
 
-/// What the annotation is to say about the address, where it says nothing yet: only those that the Service named need it.
+/// The annotation's value for the address, where it has none yet: only those that the Service named need it.
 pub fn association(address: &Address, uid: &str, ip: Option<&str>) -> Option<bool> {
     (ip == Some(address.ipaddress.as_str())).then(|| address.is_for(uid) && address.was_named())
 }

@@ -5,7 +5,7 @@ use cloudwit_guest_sdk::prelude::*;
 
 use super::seen::Address;
 
-/// Whether the address goes with the Service; written by us too.
+/// Whether the address is released with the Service; written by Cloudwit too.
 pub const ASSOCIATED: &str = "ip-associated-by-controller";
 
 /// All that are read.
@@ -31,7 +31,7 @@ pub const TABLE: Table = Table::new(
     ],
 );
 
-/// What the annotations of a Service ask for.
+/// What the annotations of a Service request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked<'a> {
     pub proxy: bool,
@@ -57,8 +57,8 @@ pub fn read(service: &Service) -> Result<Asked<'_>, Failure> {
     read.finish().map(|()| asked)
 }
 
-/// Whether the address goes with the Service, where the annotation says so and is about this address: the one that is published. Where none is, the user's
-/// word to keep it counts.
+/// Whether the address is released with the Service, where the annotation is set and is about this address: the one that is published. Where none is, the user's
+/// setting to keep it counts.
 pub fn associated(service: &Service, address: &Address) -> Option<bool> {
     let said = match service.annotation(&TABLE.key(ASSOCIATED)).map(str::trim_ascii) {
         Some("true") => true,

@@ -32,7 +32,7 @@ impl<'a> Inventory<'a> {
     /// Those of these ids, which are sorted, that exist and are in the network.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn in_network(&self, ids: &[String], network: &str) -> Result<Vec<String>, Failure> {
         let machines = self.machines()?.iter();
         let there = machines.filter(|machine| machine.nic.iter().any(|nic| nic.networkid == network));
@@ -45,7 +45,7 @@ impl<'a> Inventory<'a> {
     /// The network of these machines, that of their first interfaces.
     ///
     /// # Errors
-    /// `failed-precondition` when there is none, or several; what the cloud says.
+    /// `failed-precondition` when there is none, or several; the cloud's error.
     pub fn network(&self, ids: &[String]) -> Result<String, Failure> {
         let machines = self.machines()?.iter();
         let own = machines.filter(|machine| ids.binary_search(&machine.id.to_ascii_lowercase()).is_ok());

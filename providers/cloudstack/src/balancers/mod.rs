@@ -1,8 +1,8 @@
 //! Load balancers: a public address, a rule for each port, and what lets traffic in, under upstream's names.
 //!
 //! ```text
-//!   annotations.rs -> wanted.rs       what the Service wants
-//!   task.rs                           reads (seen.rs), and tells what comes next:
+//!   annotations.rs -> wanted.rs       what the Service requests
+//!   task.rs                           reads (seen.rs), and returns the next change:
 //!     inventory.rs                      machines and their networks
 //!     address.rs                        public address
 //!     rules.rs                          load balancer rules and their machines
@@ -10,7 +10,7 @@
 //!   work.rs                           makes it: the only place that writes
 //! ```
 //!
-//! Nothing is remembered but the jobs that were begun: each call finds out anew what is there.
+//! Nothing is cached but the jobs that were begun: each call reads what is there.
 
 mod address;
 pub mod annotations;

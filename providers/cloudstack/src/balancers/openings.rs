@@ -19,7 +19,7 @@ fn ports(wanted: &Wanted<'_>) -> Vec<(&'static str, String)> {
     ports
 }
 
-/// Changes of the firewall of an address: for each port one rule with the wanted networks. What is in the way goes first: rules of one port
+/// Changes of the firewall of an address: for each port one rule with the desired networks. What is in the way goes first: rules of one port
 /// conflict with each other.
 pub fn firewall(wanted: &Wanted<'_>, there: &[Opening], address: &str) -> Vec<Call> {
     let open_to = wanted.open_to();
@@ -45,7 +45,7 @@ pub fn firewall(wanted: &Wanted<'_>, there: &[Opening], address: &str) -> Vec<Ca
     calls
 }
 
-/// Changes of an ACL: for each port one rule of ours, unless upstream made one already. Those of others stay.
+/// Changes of an ACL: for each port one rule of Cloudwit's, unless upstream made one already. Those of others stay.
 pub fn acl(wanted: &Wanted<'_>, there: &[Opening], acl: &str, network: &str) -> Vec<Call> {
     let open_to = wanted.open_to();
     let mut calls = Vec::new();
@@ -80,7 +80,7 @@ pub fn acl(wanted: &Wanted<'_>, there: &[Opening], acl: &str, network: &str) -> 
     calls
 }
 
-/// Rules of the firewall for the ports of these load balancer rules, but for those that are wanted.
+/// Rules of the firewall for the ports of these load balancer rules, but for the desired ones.
 pub fn left_in_firewall(rules: &[&Rule], there: &[Opening], wanted: Option<&Wanted<'_>>) -> Vec<Call> {
     let left = there
         .iter()
@@ -119,12 +119,12 @@ fn is_wanted(rule: &Opening, wanted: Option<&Wanted<'_>>) -> bool {
     ports.iter().any(|(protocol, port)| rule.is_of(protocol, port))
 }
 
-/// Of an ACL: ours carry the load balancer's name.
+/// Of an ACL: Cloudwit's have the load balancer's name.
 fn is_own(rule: &Opening, name: &str) -> bool {
     rule.reason.as_deref() == Some(name)
 }
 
-/// Of an ACL: upstream lets everybody in and says no reason.
+/// Of an ACL: upstream admits all and sets no reason.
 fn is_upstreams(rule: &Opening) -> bool {
     rule.reason.as_deref().unwrap_or_default().is_empty()
         && rule.action.eq_ignore_ascii_case("Allow")

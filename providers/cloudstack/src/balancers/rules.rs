@@ -1,4 +1,4 @@
-//! Load balancer rules and their machines: what differs from what is wanted. Pure.
+//! Load balancer rules and their machines: what differs from the desired state. Pure.
 
 use super::seen::Rule;
 use super::wanted::{Port, Wanted};
@@ -10,7 +10,7 @@ const MACHINES: usize = 500;
 /// What has to be done about the rules.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Differences<'a> {
-    /// Not wanted, or not to be changed into what is wanted.
+    /// Not desired, or not to be changed into the desired one.
     pub delete: Vec<&'a Rule>,
     pub create: Vec<&'a Port>,
     pub update: Vec<&'a Rule>,
@@ -24,7 +24,7 @@ pub fn of_balancer(rules: Vec<Rule>, name: &str) -> Vec<Rule> {
     rules.into_iter().filter(|rule| rule.name.starts_with(&start)).collect()
 }
 
-/// Whether a rule takes traffic from other networks than wanted. Without any it takes it from everywhere.
+/// Whether a rule takes traffic from other networks than the desired ones. Without any it takes it from everywhere.
 pub fn other_networks(rule: &Rule, wanted: &Wanted<'_>) -> bool {
     let mut found = wire::networks(&rule.cidrlist);
     if found.is_empty() {
@@ -95,7 +95,7 @@ pub fn delete(rule: &Rule) -> Call {
     Call::new("deleteLoadBalancerRule").field("id", &rule.id)
 }
 
-/// Brings the machines of a rule from those that are there to those that are wanted; both are sorted.
+/// Brings the machines of a rule from the observed ones to the desired ones; both are sorted.
 pub fn members(rule: &Rule, there: &[String], wanted: &[String]) -> Vec<Call> {
     let but = |some: &[String], others: &[String]| -> Vec<String> {
         some.iter()

@@ -7,7 +7,7 @@ use crate::api::wire;
 /// Tag of a public address: the uid of the Service that it is for.
 pub const SERVICE_TAG: &str = "cloudwit-service";
 
-/// Tag of a public address that was free, named by the Service, and associated by us.
+/// Tag of a public address that was free, named by the Service, and associated by Cloudwit.
 pub const NAMED_TAG: &str = "cloudwit-associated";
 
 /// A load balancer rule: one port of a Service.
@@ -99,7 +99,7 @@ pub struct Opening {
     pub action: String,
     /// Of a network ACL: `Ingress` or `Egress`.
     pub traffictype: String,
-    /// Of a network ACL: why there is this rule. Ours have the load balancer's name.
+    /// Of a network ACL: why there is this rule. Cloudwit's have the load balancer's name.
     pub reason: Option<String>,
 }
 
@@ -124,7 +124,7 @@ impl Address {
         self.tags.iter().any(|tag| tag.key == SERVICE_TAG)
     }
 
-    /// Whether the Service named it, and we associated it.
+    /// Whether the Service named it, and Cloudwit associated it.
     pub fn was_named(&self) -> bool {
         self.tags.iter().any(|tag| tag.key == NAMED_TAG)
     }

@@ -1,4 +1,4 @@
-//! One Service's load balancer: looks at the cloud and tells what comes next.
+//! One Service's load balancer: reads the cloud and returns the next change.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ use crate::api::Call;
 /// Since when the networks of a rule can be changed.
 const RENEWS_NETWORKS: (u32, u32) = (4, 22);
 
-/// How long it is believed which services and ACL a network has. They hardly ever change.
+/// How long a network's services and ACL are cached. They hardly ever change.
 const NETWORK_KEPT: Keep = Keep::at_most(Duration::from_secs(60));
 
 /// What comes next.
@@ -95,7 +95,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// What comes next so that the load balancer becomes what is wanted; its address when nothing does.
+    /// The next change towards the desired load balancer; its address when there is none.
     pub fn next(&self, wanted: &Wanted<'_>) -> Result<Next<Address>, Failure> {
         let seen = self.rules()?;
         let addresses = self.addresses(&seen, wanted.ip)?;
@@ -129,7 +129,7 @@ impl<'a> Task<'a> {
         Ok(calls_or(round.unwrap_or_default(), address.clone()))
     }
 
-    /// Marks addresses of ours without a mark: what upstream associated.
+    /// Marks own addresses without a mark: what upstream associated.
     fn unmarked(&self, addresses: &[Address], ip: Option<&str>) -> Vec<Call> {
         let own = |address: &&Address| {
             address.is_allocated() && !address.is_for(&self.service.uid) && self.is_own(address, ip)

@@ -1,4 +1,4 @@
-//! What a Service wants of its load balancer. Pure.
+//! What a Service requests of its load balancer. Pure.
 
 use cloudwit_guest_sdk::cidr;
 use cloudwit_guest_sdk::ports::{NodePort, node_ports};
@@ -35,9 +35,9 @@ pub struct Wanted<'a> {
 pub struct Port {
     /// Name of its rule, which MUST NOT CHANGE: upstream's rules are found by it.
     pub rule: String,
-    /// `tcp` or `udp`, as the firewall knows it.
+    /// `tcp` or `udp`, the firewall's word.
     pub protocol: &'static str,
-    /// The same, or `tcp-proxy`, as the rule knows it.
+    /// The same, or `tcp-proxy`, the rule's word.
     pub rule_protocol: &'static str,
     /// At the load balancer.
     pub port: u16,

@@ -59,7 +59,7 @@ impl Apply for CloudStack {
 }
 
 impl CloudStack {
-    /// The address is marked as soon as the cloud says which one it is: a process that ends here leaves none behind.
+    /// The address is marked as soon as the cloud returns it: a process that ends here leaves none behind.
     fn associate(&self, call: &Call, uid: &str, named: bool) -> Result<Vec<String>, Failure> {
         let made: Associated = self.api.send(call)?;
         let mark = self.api.begin(&address::mark(&made.id, uid, named));

@@ -1,4 +1,4 @@
-//! A machine as CloudStack tells it, and what it means for its Node.
+//! A machine as CloudStack returns it, and what it means for its Node.
 
 use cloudwit_guest_sdk::lookup::Existing;
 use cloudwit_guest_sdk::names::label_value;
@@ -47,7 +47,7 @@ pub struct Interface {
 }
 
 impl Machine {
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` while a machine that runs has no address.

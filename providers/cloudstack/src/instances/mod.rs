@@ -10,7 +10,7 @@ use crate::config::given;
 use crate::{CloudStack, machine_id};
 use machine::Machine;
 
-/// What is told of each machine: interfaces with addresses, and the service offering. The rest costs the cloud more.
+/// The requested details of each machine: interfaces with addresses, and the service offering. The rest costs the cloud more.
 const DETAILS: &str = "min,nics,servoff";
 
 /// One id that is gone spoils a list by ids, so there is none.
@@ -36,7 +36,7 @@ impl Listing for CloudStack {
         Ok(())
     }
 
-    /// The machine of this id. None only where CloudStack says that nothing has this id, or shows nothing for it as it does for one that was expunged.
+    /// The machine of this id. None only where CloudStack reports the id as not found, or shows nothing for it as it does for one that was expunged.
     fn one(&self, id: &str) -> Result<Option<Machine>, Failure> {
         let found: Result<Vec<Machine>, Failure> = self.api.list(self.machines().field("id", id), "virtualmachine");
         match found {
