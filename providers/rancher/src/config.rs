@@ -12,7 +12,7 @@ pub const ACCESS_KEY: &str = "access-key";
 /// The secret of the grants: the secret key, which is the password of Basic.
 pub const SECRET_KEY: &str = "secret-key";
 
-/// The API that load balancers with port rules are in: go-rancher's client of version 2 asks there, whatever version the URL names.
+/// The API that load balancers with port rules are in: go-rancher's client of version 2 uses it, whatever version the URL names.
 const VERSION: &str = "/v2-beta";
 
 /// The whole file.

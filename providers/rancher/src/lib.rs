@@ -39,7 +39,7 @@ impl Provider for Rancher {
 
     fn describe(config: Option<&Config>) -> Description {
         let description = Description::new("rancher", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let methods = ["GET", "POST", "PUT", "DELETE"];
         let server = HttpWish::for_url(&config.global.url(), &methods, "Rancher's API");

@@ -21,7 +21,7 @@ pub fn refused(status: u16, code: &str) -> FakeAnswer {
     FakeAnswer::json(status, &value)
 }
 
-/// A host with this cloud, which is asked by method and path below the API.
+/// A host with this cloud, which answers by method and path below the API.
 pub fn host(cloud: impl Fn(&str, &SentRequest) -> FakeAnswer + 'static) -> FakeHost {
     let host = FakeHost::new();
     host.config(format!("[Global]\ncattle-url = {BASE}/\n"));

@@ -1,4 +1,4 @@
-//! A change that is asked for: of what, how, with which body.
+//! A change that is requested: of what, how, with which body.
 
 use serde_json::Value;
 
@@ -52,7 +52,7 @@ impl Call {
         }
     }
 
-    /// All of it, for people, and to know it again.
+    /// All of it, for messages and as a key.
     pub fn text(&self) -> String {
         match &self.body {
             Some(body) => format!("{} {} {body}", self.method, self.target),

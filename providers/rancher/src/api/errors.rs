@@ -4,7 +4,7 @@ use cloudwit_guest_sdk::classify::{Case, Codes};
 use cloudwit_guest_sdk::prelude::*;
 use serde::Deserialize;
 
-/// Codes whose case the status does not tell.
+/// Codes whose case does not follow from the status.
 const CODES: Codes = Codes::new(&[
     ("NotUnique", Case::AlreadyExists),
     ("InvalidReference", Case::Conflict),
@@ -14,7 +14,7 @@ const CODES: Codes = Codes::new(&[
     ("MinLimitExceeded", Case::OutOfRange),
 ]);
 
-/// Codes that say: what the change is about is in another state by now, and it has to be planned anew. `MethodNotAllowed` is what a removal gets in a state in
+/// Codes for: the object of the change is in another state by now, and the change has to be planned again. `MethodNotAllowed` is what a removal gets in a state in
 /// which there is none.
 pub const BUSY: &[&str] = &["Conflict", "InvalidReference", "ActionNotAvailable", "MethodNotAllowed"];
 
@@ -31,7 +31,7 @@ struct Refusal {
 /// The answer, where it is a success.
 ///
 /// # Errors
-/// What the cloud says. A 404 of something else, such as a proxy, is `unavailable`: it says nothing of what was asked for.
+/// The cloud's error. A 404 of something else, such as a proxy, is `unavailable`: it is no evidence about what was requested.
 pub fn checked(response: Response) -> Result<Response, Failure> {
     if (200..300).contains(&response.status) {
         return Ok(response);

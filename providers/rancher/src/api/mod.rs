@@ -23,7 +23,7 @@ pub use stage::Stage;
 /// Rows in a page. Rancher gives 3,000 at most; a host with what it reports of itself has some 10 KB.
 const PAGE: usize = 500;
 
-/// Who asks, for the cloud's own logs.
+/// User agent, for the cloud's own logs.
 const AGENT: &str = concat!("cloudwit-rancher/", env!("CARGO_PKG_VERSION"));
 
 /// A type of resources: the path of its collection, and its name in the schema documents.
@@ -95,10 +95,10 @@ impl Api {
         Ok(page(kind, request)?.data.into_iter().next())
     }
 
-    /// All resources of a kind with these values in their fields that were not removed. One that cannot be read is a failure: it could be the one that is looked for.
+    /// All resources of a kind with these values in their fields that were not removed. One that cannot be read is a failure: it could be the one that is looked up.
     ///
     /// # Errors
-    /// What the cloud says; `unavailable` where it has no such list at all.
+    /// The cloud's error; `unavailable` where it has no such list at all.
     pub fn list<T: DeserializeOwned>(&self, kind: Kind, query: &[(&str, &str)]) -> Result<Vec<T>, Failure> {
         items::all(kind.name, |next| self.page(kind, query, next))
     }
@@ -135,7 +135,7 @@ impl Api {
     /// Makes a change.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     pub fn send(&self, call: &Call) -> Result<(), Failure> {
         let request = self.http.request(call.method, &call.target);
         let request = match &call.body {

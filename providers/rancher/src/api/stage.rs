@@ -34,7 +34,7 @@ impl Stage {
         self.actions.contains_key(action)
     }
 
-    /// Whether it is on its way to a state from which it goes on.
+    /// Whether it is in transition to a state in which changes are possible.
     pub fn is_unsettled(&self) -> bool {
         const STATES: [&str; 4] = ["requested", "registering", "updating-inactive", "deactivating"];
         STATES.contains(&self.state.as_str())
@@ -46,7 +46,7 @@ impl Stage {
         failed.then(|| self.transitioning_message.as_deref().unwrap_or("it says no reason"))
     }
 
-    /// The state with its message, for people.
+    /// The state with its message, for messages.
     pub fn text(&self) -> String {
         match self.transitioning_message.as_deref().filter(|text| !text.is_empty()) {
             Some(message) => format!("{}: {message}", self.state),

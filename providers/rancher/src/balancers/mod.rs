@@ -1,14 +1,14 @@
 //! Load balancers: a service of the type `loadBalancerService`, and an external service for each Node, under upstream's names.
 //!
 //! ```text
-//!   wanted.rs     what the Service wants
+//!   wanted.rs     what the Service requests
 //!   seen.rs       what Rancher shows
 //!   plan.rs       which changes come next: external services, rules, what is not needed any more
-//!   task.rs       reads what that needs, and tells what comes next
+//!   task.rs       reads what that needs, and returns the next change
 //!   work.rs       makes it: the only place that writes
 //! ```
 //!
-//! Nothing is remembered: each call finds out anew what is there.
+//! Nothing is cached: each call reads what is there.
 
 mod plan;
 mod seen;
@@ -26,7 +26,7 @@ use crate::Rancher;
 use task::{Inventory, Task};
 use wanted::Wanted;
 
-/// How soon an external service is looked at again that could not be started; traffic goes to the others.
+/// Poll interval of an external service that could not be started; traffic goes to the others.
 const LAG: Duration = Duration::from_secs(10);
 
 /// The name of a Service's load balancer, which MUST NOT CHANGE: upstream's are found by it.

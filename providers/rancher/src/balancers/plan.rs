@@ -1,4 +1,4 @@
-//! Which changes bring Rancher closer to what is wanted. Pure.
+//! Which changes bring Rancher closer to the desired state. Pure.
 
 use cloudwit_guest_sdk::reconcile::diff;
 use serde_json::json;

@@ -63,7 +63,7 @@ struct PublicEndpoint {
     ip_address: Option<String>,
 }
 
-/// What of a rule counts. One that cannot be read is like none that is wanted.
+/// What of a rule counts. One that cannot be read equals no desired one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Rule {
@@ -107,7 +107,7 @@ impl BalancerService {
         self.stack_id.as_deref().ok_or_else(missing)
     }
 
-    /// Whether it has these ports, in whatever order; `/tcp` goes without saying.
+    /// Whether it has these ports, in any order; `/tcp` is the default.
     pub fn publishes(&self, wanted: &[String]) -> bool {
         let seen = self.launch_config.as_ref().and_then(|config| config.ports.as_deref());
         let plain = |ports: &[String]| {

@@ -1,4 +1,4 @@
-//! One Service's load balancer: looks at the cloud and tells what comes next.
+//! One Service's load balancer: reads the cloud and returns the next change.
 
 use std::cell::RefCell;
 
@@ -101,7 +101,7 @@ impl<'a> Task<'a> {
         value.map(|value| format!("docker:{value}")).ok_or_else(missing)
     }
 
-    /// What comes next so that the load balancer becomes what is wanted. When nothing does: where it is reached, and what traffic does not reach yet.
+    /// The next change towards the desired load balancer. When there is none: where it is reached, and what traffic does not reach yet.
     pub fn next(&self, wanted: &Wanted) -> Result<Next<Reached>, Failure> {
         let seen = self.balancer()?;
         if let Some(seen) = seen.as_ref().filter(|seen| seen.stage.is_leaving()) {
@@ -187,7 +187,7 @@ impl<'a> Task<'a> {
         })
     }
 
-    /// Ids of the external services that have wanted names, whatever else they are.
+    /// Ids of the external services that have desired names, whatever else they are.
     fn names(&self, wanted: &Wanted, stack: &str) -> Result<Vec<String>, Failure> {
         let externals = self.inventory.externals(stack)?.into_iter();
         let wanted = externals.filter(|one| wanted.backends.contains_key(&one.name));
@@ -233,7 +233,7 @@ impl<'a> Task<'a> {
         Ok(plan::sweep(externals, kept, &all))
     }
 
-    /// Removes the load balancer, after what only it knows of has been marked.
+    /// Removes the load balancer, after what only it refers to has been marked.
     fn removed<T>(&self, seen: &BalancerService, stack: &str, kept: &[String]) -> Result<Next<T>, Failure> {
         let marks = plan::marks(seen, &self.inventory.externals(stack)?, kept);
         Ok(Next::changes(marks).unwrap_or_else(|| Next::change(Call::delete(BALANCERS, &seen.id))))

@@ -1,4 +1,4 @@
-//! What a Service wants of its load balancer. Pure.
+//! What a Service requests of its load balancer. Pure.
 
 use std::collections::BTreeMap;
 

@@ -44,7 +44,7 @@ impl Rancher {
     /// Makes one round of changes after the other until nothing is left or the cloud needs time.
     ///
     /// # Errors
-    /// `pending` while the cloud works on it; what `next` and the cloud say.
+    /// `pending` while the cloud works on it; the error of `next` or of the cloud.
     pub(super) fn until_done<T>(
         &self,
         task: &Task<'_>,

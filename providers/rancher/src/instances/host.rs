@@ -1,4 +1,4 @@
-//! A host as Rancher tells it, and what it means for its Node.
+//! A host as Rancher returns it, and what it means for its Node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -10,12 +10,12 @@ use serde::Deserialize;
 
 use crate::PROVIDER_ID_PREFIX;
 
-/// Labels that Rancher 1.6 sets on hosts of clouds that it knows, and an administrator on others.
+/// Labels that Rancher 1.6 sets on hosts of clouds that it supports, and an administrator on others.
 const ZONE: (&str, &str) = ("io.rancher.host.zone", "FailureDomain1");
-/// Likewise. The second of each is what upstream's controller says of every host.
+/// Likewise. The second of each is what upstream's controller reports for every host.
 const REGION: (&str, &str) = ("io.rancher.host.region", "Region1");
 
-/// Upstream's controller says so of every host.
+/// Upstream's controller reports this for every host.
 const TYPE: &str = "rancher";
 
 /// What is read of a host.
@@ -34,7 +34,7 @@ pub struct Host {
     pub labels: Option<BTreeMap<String, Option<String>>>,
     /// The address that the agent reported first.
     pub agent_ip_address: Option<String>,
-    /// All addresses, which a list has where they are asked for.
+    /// All addresses, which a list has where they are requested.
     pub ip_addresses: Option<Vec<Ip>>,
 }
 
@@ -74,7 +74,7 @@ impl Host {
         }
     }
 
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` while a host that runs has no address.

@@ -13,7 +13,7 @@ use crate::api::HOSTS;
 use crate::{PROVIDER_ID_PREFIX, Rancher};
 use host::Host;
 
-/// Asks for the addresses of hosts with them.
+/// Requests the addresses of hosts with them.
 const WITH_ADDRESSES: (&str, &str) = ("include", "ipAddresses");
 
 impl Listing for Rancher {
