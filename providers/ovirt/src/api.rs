@@ -15,13 +15,13 @@ use crate::config::{Auth, Connection};
 /// Machines in a page: what an engine gives by default (`SearchResultsLimit`).
 pub const PAGE: usize = 100;
 
-/// Longest use of a token, in seconds. The engine ends sessions that are idle for half an hour, and says of most tokens that they never end.
+/// Longest use of a token, in seconds. The engine ends sessions that are idle for half an hour, and reports most tokens as never ending.
 const TOKEN_LIFE: u64 = 24 * 3600;
 
-/// Codes of the single sign-on that say nothing of the user (RFC 6749, section 4.1.2.1). The engine gives them with 400, as it does refusals.
+/// Codes of the single sign-on that are not about the user (RFC 6749, section 4.1.2.1). The engine gives them with 400, as it does refusals.
 const TRANSIENT: [&str; 2] = ["server_error", "temporarily_unavailable"];
 
-/// Who asks, for the engine's own logs.
+/// User agent, for the engine's own logs.
 const AGENT: &str = concat!("cloudwit-ovirt/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the engine.
@@ -31,7 +31,7 @@ pub struct Api {
     credentials: Credentials,
 }
 
-/// Who we are.
+/// The credentials.
 enum Credentials {
     /// Where tokens come from, and what is sent there.
     Sso { url: String, form: Form },
@@ -74,7 +74,7 @@ impl Api {
     /// A GET below the API; none where the engine itself answers 404.
     ///
     /// # Errors
-    /// What the engine says; `unavailable` for a 404 of somebody else.
+    /// The engine's error; `unavailable` for a 404 of another server.
     pub fn optional<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<Option<T>, Failure> {
         let response = self.send(path, query)?;
         match response.status {
@@ -89,7 +89,7 @@ impl Api {
     /// A GET below the API.
     ///
     /// # Errors
-    /// What the engine says. Something that does not exist is `unavailable`: it is no machine that was asked for.
+    /// The engine's error. Something that does not exist is `unavailable`: it is no machine that was requested.
     pub fn get<T: DeserializeOwned>(&self, path: &str, query: &[(&str, &str)]) -> Result<T, Failure> {
         self.optional(path, query)?.ok_or_else(|| {
             Failure::unavailable(format!(
@@ -101,7 +101,7 @@ impl Api {
     /// All items of a list that a search finds, page by page. An empty list has no items at all.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn each(
         &self,
         (path, items): (&str, &str),
@@ -139,7 +139,7 @@ impl Api {
     /// Whether there is any machine.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn any_machine(&self) -> Result<bool, Failure> {
         let answer: Value = self.get("/vms", &[("max", "1")])?;
         Ok(answer["vm"].as_array().is_some_and(|found| !found.is_empty()))
@@ -166,7 +166,7 @@ impl Api {
 
     fn token(&self, url: &str, form: &Form) -> Result<(String, u64), Failure> {
         let response = self.http.post(url).form(form).send_any()?;
-        // What a proxy says while the engine is away is nothing about the user.
+        // A proxy's answer while the engine is unavailable is not about the user.
         let response = match response.status {
             429 | 500.. => response.success()?,
             _ => response,

@@ -7,7 +7,7 @@ use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::url::is_url;
 use serde::Deserialize;
 
-/// Who asks where the key is left out, as the in-tree provider has it.
+/// The user where the key is left out, as the in-tree provider has it.
 const USERNAME: &str = "admin@internal";
 
 /// What the URL of the API ends with.
@@ -60,7 +60,7 @@ pub struct Zones {
     region: Option<String>,
 }
 
-/// How requests say who asks.
+/// User agent of all requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// A token of the engine's single sign-on.
@@ -107,7 +107,7 @@ impl Connection {
         }
     }
 
-    /// The wish to reach the engine.
+    /// The grant request for the engine.
     pub(crate) fn wish(&self) -> Option<HttpWish> {
         let methods: &[&str] = match self.auth() {
             Auth::Sso => &["GET", "POST"],
@@ -116,7 +116,7 @@ impl Connection {
         HttpWish::for_url(self.url(), methods, "oVirt's engine: machines, clusters and the token")
     }
 
-    /// The secrets of the grants; none where the password stands in the text.
+    /// The secrets of the grants; none where the password is in the text.
     pub(crate) fn secrets(&self) -> &'static [&'static str] {
         match (self.password(), self.auth()) {
             (Some(_), _) => &[],

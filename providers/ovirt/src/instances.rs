@@ -11,10 +11,10 @@ use serde_json::Value;
 use crate::machine::Machine;
 use crate::{Ovirt, PROVIDER_ID_PREFIX};
 
-/// So many machines are asked for one by one; more are taken from a list.
+/// So many machines are requested one by one; more are taken from a list.
 const FEW: usize = 3;
 
-/// Machines are asked for by id at most so many in a call: more that are not in the list are no deleted machines but another engine.
+/// Machines are requested by id at most so many in a call: more that are not in the list are no deleted machines but another engine.
 const MOST_MISSING: usize = 100;
 
 /// Machines in the engine's lists.
@@ -44,7 +44,7 @@ impl Machines for Ovirt {
             })?;
         }
         let mut ids = answers.missing(&wanted.ids);
-        // Too many to ask for one by one, and the filter is about new Nodes alone.
+        // Too many to request one by one, and the filter is about new Nodes alone.
         if filter.is_some() && ids.len() > MOST_MISSING {
             let outside: BTreeSet<&str> = ids.iter().map(Id::as_str).collect();
             self.list(None, |machine| {
@@ -60,7 +60,7 @@ impl Machines for Ovirt {
     fn by_ids(&self, ids: &[Id<'_>], answers: &mut Answers<'_, Machine>) -> Result<(), Failure> {
         let follow = self.follow();
         let machine = |id: &str| self.api.optional(&format!("/vms/{id}"), &[("follow", &follow)]);
-        // A proxy and an engine that is set up anew answer 404 as well.
+        // A proxy and an engine that is set up again answer 404 as well.
         let sees_any = || self.api.any_machine();
         ask_each_where_any(ids, MOST_MISSING, answers, machine, sees_any, NOTHING);
         Ok(())
@@ -107,7 +107,7 @@ impl Ovirt {
         )
     }
 
-    /// What the engine tells with each machine: what the guest agent reports of the interfaces that the engine gave it, so without those of containers.
+    /// What the engine returns with each machine: what the guest agent reports of the interfaces that the engine gave it, so without those of containers.
     fn follow(&self) -> String {
         let labels = self.config.zones.label_prefix().map(|_| ",affinitylabels");
         format!("nics.reporteddevices{}", labels.unwrap_or_default())

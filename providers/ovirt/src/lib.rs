@@ -45,7 +45,7 @@ impl Provider for Ovirt {
 
     fn describe(config: Option<&Config>) -> Description {
         let description = Description::new("ovirt", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let connection = &config.connection;
         let engine = connection.wish();

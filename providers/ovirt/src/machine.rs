@@ -1,4 +1,4 @@
-//! A machine as the engine tells it, and what it means for its Node.
+//! A machine as the engine returns it, and what it means for its Node.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ pub struct Machine {
     pub id: String,
     /// Name in the engine.
     pub name: String,
-    /// What the guest agent says its name is; that of its Node.
+    /// The name that the guest agent reports; that of its Node.
     pub fqdn: Option<String>,
     /// `up`, `down` and so on.
     pub status: String,
@@ -40,7 +40,7 @@ pub struct Machine {
 pub struct Link {
     /// UUID.
     pub id: String,
-    /// Name, where it is told.
+    /// Name, where it is returned.
     pub name: String,
 }
 
@@ -105,7 +105,7 @@ pub struct Labels {
 }
 
 impl Machine {
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` while a machine that runs has no address.

@@ -8,7 +8,7 @@ use crate::Ovirt;
 /// Where the engine is.
 pub const CONFIG: &str = "[connection]\nuri = https://engine.test/ovirt-engine/api\n";
 
-/// A token for whoever asks.
+/// A token for every request.
 pub fn token(name: &str) -> FakeAnswer {
     // As engines have it: a text, in milliseconds, and so far away that it means never.
     let answer =

@@ -1,4 +1,4 @@
-//! Where a machine is: its cluster is the zone and its data centre the region, unless the operator says otherwise.
+//! Where a machine is: its cluster is the zone and its data centre the region, unless the operator configures another.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::Ovirt;
 use crate::machine::{Link, Machine};
 
-/// How long names of clusters are believed. They change when somebody renames one.
+/// How long names of clusters are cached. They change when one is renamed.
 const KEPT: Keep = Keep::at_most(Duration::from_secs(600));
 
 /// Zone and region of a machine.
@@ -50,7 +50,7 @@ impl Ovirt {
     /// Where each of these machines is, in their order: a zone that is missing or guessed would stay in the Node's labels.
     ///
     /// # Errors
-    /// What the engine says.
+    /// The engine's error.
     pub fn places(&self, machines: &[&Machine]) -> Result<Vec<Result<Place, Failure>>, Failure> {
         if !self.config.zones.enabled() {
             return Ok(vec![Ok(Place::default()); machines.len()]);
@@ -70,7 +70,7 @@ impl Ovirt {
         Ok(machines.iter().map(|machine| self.place(machine, &clusters)).collect())
     }
 
-    /// `unavailable` for a cluster that the engine does not tell whole, `invalid` for labels of two zones.
+    /// `unavailable` for a cluster that the engine does not return whole, `invalid` for labels of two zones.
     fn place(&self, machine: &Machine, clusters: &Clusters) -> Result<Place, Failure> {
         let zones = &self.config.zones;
         let Machine { name, id, cluster, .. } = machine;
@@ -96,7 +96,7 @@ impl Ovirt {
         })
     }
 
-    /// Clusters without those whose data centre is needed and not told.
+    /// Clusters without those whose data centre is needed and not returned.
     fn clusters(&self) -> Result<Clusters, Failure> {
         let clusters: ClusterList = self.api.get("/clusters", &[])?;
         let centers: CenterList = self.api.get("/datacenters", &[])?;
