@@ -1,4 +1,4 @@
-//! Who asks: nobody, a principal (Basic), or a token of DC/OS, for which a service account signs in the host.
+//! Credentials: none, a principal (Basic), or a token of DC/OS, for which a service account signs in the host.
 
 use cloudwit_guest_sdk::jwt;
 use cloudwit_guest_sdk::keys::Encoding;
@@ -35,7 +35,7 @@ pub fn secrets(masters: &Masters, to: &[HttpWish]) -> Vec<SecretWish> {
     }
 }
 
-/// Who asks.
+/// The credentials of requests.
 pub struct Access {
     context: Context,
     auth: Auth,
@@ -71,7 +71,7 @@ impl Access {
     /// Makes a request; with another token once again when DC/OS at `origin` refuses the first.
     ///
     /// # Errors
-    /// What `attempt` says; why there is no token.
+    /// The error of `attempt`; why there is no token.
     pub fn send(
         &self,
         http: &Http,

@@ -1,4 +1,4 @@
-//! An agent as the master tells it, and what it means for its Node.
+//! An agent as the master returns it, and what it means for its Node.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ pub struct Agent {
     pid: String,
     /// Whether it is connected.
     active: bool,
-    /// Texts, numbers and ranges, as the operator likes.
+    /// Texts, numbers and ranges, as the operator sets them.
     attributes: BTreeMap<String, Value>,
     /// From Mesos 1.5 on.
     domain: Domain,
@@ -52,7 +52,7 @@ struct Named {
 }
 
 impl Agent {
-    /// What the controller is told.
+    /// What is reported to the controller.
     ///
     /// # Errors
     /// `unavailable` for one without an address.

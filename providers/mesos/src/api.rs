@@ -1,4 +1,4 @@
-//! The leading master: found by redirects, asked for its agents and its registry.
+//! The leading master: found by redirects; its agents and its registry.
 
 use std::collections::BTreeSet;
 
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::access::Access;
 use crate::config::Masters;
 
-/// Agents, those of whom the master was only told by its predecessor among them.
+/// Agents, including those that the master only has from its predecessor.
 const AGENTS: &str = "/master/slaves";
 
-/// What the leading master says of itself, without its frameworks' tasks.
+/// State of the leading master, without its frameworks' tasks.
 const SUMMARY: &str = "/master/state-summary";
 
 /// What masters hand on to each other. Only the leading one has it.
@@ -22,7 +22,7 @@ const REGISTRY: &str = "/registrar(1)/registry";
 /// Redirects that are followed: from a master to the leading one, and once more when that changes meanwhile.
 const MOST_REDIRECTS: usize = 3;
 
-/// Who asks, for the masters' own logs.
+/// User agent, for the masters' own logs.
 const AGENT: &str = concat!("cloudwit-mesos/", env!("CARGO_PKG_VERSION"));
 
 /// The way to the masters.
@@ -32,12 +32,12 @@ pub struct Api {
     access: Access,
 }
 
-/// What the leading master says of its agents.
+/// The leading master's agents.
 #[derive(Debug)]
 pub struct Agents {
     /// The leading master.
     pub leader: String,
-    /// Agents that are registered, each as it was told.
+    /// Agents that are registered, each as it was returned.
     pub registered: Vec<Value>,
     /// Those that were registered with its predecessor and have not come back yet.
     pub recovered: Vec<Value>,
@@ -50,7 +50,7 @@ struct List {
     recovered_slaves: Vec<Value>,
 }
 
-/// What a master says of itself.
+/// A master's state.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Summary {
@@ -58,12 +58,12 @@ pub struct Summary {
     pub cluster: Option<String>,
 }
 
-/// Ids of agents by what the masters think of them.
+/// Ids of agents by their state in the masters' registry.
 #[derive(Debug, Default)]
 pub struct Registry {
     /// Admitted.
     pub admitted: BTreeSet<String>,
-    /// Not heard of for a while; they may run.
+    /// Unreachable for a while; they may run.
     pub unreachable: BTreeSet<String>,
 }
 
@@ -81,10 +81,10 @@ impl Api {
         })
     }
 
-    /// All agents. Masters are asked in their order until one answers.
+    /// All agents. Masters are tried in their order until one answers.
     ///
     /// # Errors
-    /// What the last of them says; a refusal counts more than a master that is down.
+    /// The error of the last of them; a refusal counts more than a master that is down.
     pub fn agents(&self) -> Result<Agents, Failure> {
         let (leader, list): (_, List) = self.ask(AGENTS)?;
         Ok(Agents {
@@ -94,7 +94,7 @@ impl Api {
         })
     }
 
-    /// The leading master, and what it says of itself.
+    /// The leading master, and its state.
     ///
     /// # Errors
     /// As [`agents`](Self::agents).
@@ -120,7 +120,7 @@ impl Api {
     /// The registry of the leading master.
     ///
     /// # Errors
-    /// What it says; when it has no list of agents.
+    /// Its error; when it has no list of agents.
     pub fn registry(&self, leader: &str) -> Result<Registry, Failure> {
         let (_, registry): (_, Value) = self.get(format!("{leader}{REGISTRY}"))?;
         let ids = |list: &Value, path: &str| -> BTreeSet<String> {
@@ -158,7 +158,7 @@ impl Api {
     }
 }
 
-/// Something that is not there is no agent that was asked for.
+/// Something that is not there is no agent that was requested.
 fn no_master(failure: Failure) -> Failure {
     match failure.is_not_found() {
         true => Failure::unavailable(format!("{}; is this a Mesos master?", failure.message)),

@@ -1,4 +1,4 @@
-//! The one cluster of the masters, and the leading one among them, as the in-tree provider told them (`Clusters`, `Master`).
+//! The one cluster of the masters, and the leading one among them, as the in-tree provider reported them (`Clusters`, `Master`).
 
 use cloudwit_guest_sdk::prelude::*;
 

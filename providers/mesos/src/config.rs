@@ -1,4 +1,4 @@
-//! Cloud config: the section and keys of the in-tree provider that Kubernetes had until 1.6, and who asks.
+//! Cloud config: the section and keys of the in-tree provider that Kubernetes had until 1.6, and the credentials.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const MASTER: &str = "localhost:5050";
 /// How long to wait for an answer where the key is left out, likewise.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Shortest and longest wait: what the host counts in, and a third of the time that a call has, so that a second master can be asked.
+/// Shortest and longest wait: what the host counts in, and a third of the time that a call has, so that a second master can be tried.
 const WAITS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(20));
 
 /// Most masters; a quorum has five.
@@ -40,7 +40,7 @@ pub struct Masters {
     uid: Option<String>,
 }
 
-/// How requests say who asks.
+/// User agent of all requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auth {
     /// Not at all.
@@ -83,7 +83,7 @@ impl Masters {
         wanted.map_or(TIMEOUT, |wanted| wanted.clamp(WAITS.0, WAITS.1))
     }
 
-    /// The wish to reach each master.
+    /// The grant requests for each master.
     pub(crate) fn wishes(&self) -> Vec<HttpWish> {
         let methods: &[&str] = match self.auth() {
             Auth::None | Auth::Basic => &["GET"],

@@ -41,7 +41,7 @@ impl Provider for Mesos {
 
     fn describe(config: Option<&Config>) -> Description {
         let description = Description::new("mesos", env!("CARGO_PKG_VERSION")).prefix(PROVIDER_ID_PREFIX);
-        // Where to go follows from the configuration, so a wrong one asks for nothing.
+        // Hosts follow from the configuration, so with an invalid one nothing is requested.
         let Some(config) = config else { return description };
         let masters = config.masters.wishes();
         let secrets = access::secrets(&config.masters, &masters);
