@@ -25,7 +25,7 @@ pub struct Zone {
 /// A machine.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Machine {
-    /// Unique for ever.
+    /// Never reused.
     pub id: String,
     /// Usually, but not by force, the Node's name.
     pub name: String,
@@ -77,13 +77,13 @@ pub enum Network {
 /// A load balancer.
 #[derive(Debug, Clone, Deserialize)]
 pub struct LoadBalancer {
-    /// Unique for ever.
+    /// Never reused.
     pub id: String,
     /// Whether it works already.
     pub state: BalancerState,
     /// Where it is reached, once it is active.
     pub address: Option<String>,
-    /// What it was asked to be.
+    /// Its requested state.
     pub spec: BalancerSpec,
 }
 
@@ -97,7 +97,7 @@ pub enum BalancerState {
     Active,
 }
 
-/// What a load balancer shall be. One type for asking and for what is there, so that `!=` finds every difference.
+/// The spec of a load balancer. One type for desired and observed state, so that `!=` finds every difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BalancerSpec {
@@ -105,7 +105,7 @@ pub struct BalancerSpec {
     pub name: String,
     /// The cluster it belongs to.
     pub cluster: String,
-    /// The uid of the Service it belongs to; none when nobody claimed it.
+    /// The uid of the Service it belongs to; none when it has no owner.
     pub owner: Option<String>,
     /// Who can reach it.
     pub scheme: Scheme,
@@ -113,11 +113,11 @@ pub struct BalancerSpec {
     pub ports: Vec<BalancerPort>,
     /// Ids of the machines it sends traffic to, sorted.
     pub targets: Vec<String>,
-    /// Who may connect, as CIDRs; empty means everybody.
+    /// Who may connect, as CIDRs; empty means all.
     pub source_ranges: Vec<String>,
     /// Seconds for which a client stays with its machine.
     pub affinity_seconds: Option<u32>,
-    /// Port to ask machines for their health; none asks the traffic's own port.
+    /// Port of health checks; none for the traffic's own port.
     pub health_check_port: Option<u16>,
     /// The address to take; none for any.
     pub requested_address: Option<String>,
@@ -127,7 +127,7 @@ pub struct BalancerSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scheme {
-    /// Everybody.
+    /// All clients.
     Public,
     /// Only machines of this cloud.
     Internal,
@@ -145,7 +145,7 @@ pub struct BalancerPort {
     pub node_port: u16,
 }
 
-/// The protocols the cloud knows.
+/// The protocols the cloud supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum PortProtocol {
@@ -158,11 +158,11 @@ pub enum PortProtocol {
 /// A route.
 #[derive(Debug, Clone, Deserialize)]
 pub struct CloudRoute {
-    /// Unique for ever.
+    /// Never reused.
     pub id: String,
     /// Whether its machine is gone.
     pub blackhole: bool,
-    /// What it was asked to be.
+    /// Its requested state.
     pub spec: RouteSpec,
 }
 
@@ -259,7 +259,7 @@ pub struct ManagedCluster {
     pub port: Option<u16>,
 }
 
-/// The machine that asks. Needs no token.
+/// The calling machine. Needs no token.
 ///
 /// # Errors
 /// `not-found` when the cloud has no machine of this name.
@@ -291,7 +291,7 @@ impl Api {
         })
     }
 
-    /// How many machines can be asked for at once.
+    /// How many machines can be requested at once.
     pub fn page_size(&self) -> usize {
         self.page_size.into()
     }
@@ -351,7 +351,7 @@ impl Api {
         self.http.post("/v1/load-balancers").json(spec).send()?.json()
     }
 
-    /// Makes a load balancer what `spec` says.
+    /// Makes a load balancer the error of `spec`.
     pub fn update_load_balancer(&self, id: &str, spec: &BalancerSpec) -> Result<LoadBalancer, Failure> {
         self.http.put(&balancer_path(id)).json(spec).send()?.json()
     }

@@ -14,7 +14,7 @@ pub const MAX_PAGE_SIZE: u16 = 1_000;
 pub struct Config {
     /// URL of the cloud's API, such as `https://sim.example.com`.
     pub endpoint: String,
-    /// URL of the metadata service that machines ask who they are; `endpoint` when left out.
+    /// URL of the metadata service; `endpoint` when left out.
     pub metadata_endpoint: Option<String>,
     /// Only machines of this region; all when left out.
     pub region: Option<String>,

@@ -1,7 +1,7 @@
 //! Machines behind Nodes, many in few requests.
 //!
 //! A Node with a provider id is looked up by that id and by nothing else; only then may the answer be "absent, by id", which
-//! lets the controller delete the Node. A Node without one is searched by name, and finding nothing says little: the machine
+//! lets the controller delete the Node. A Node without one is searched by name, and finding nothing is no evidence: the machine
 //! may be in another region, or the Node may be called differently.
 
 use cloudwit_guest_sdk::lookup::{Answers, Batch, Existing, Found, Id, Key, Machines, Name};
@@ -17,7 +17,7 @@ impl Machines for Sim {
         Key::of(node, &self.prefix)
     }
 
-    /// A page is the most that can be asked for at once.
+    /// A page is the most that can be requested at once.
     fn batch(&self) -> Batch {
         let page = self.api.page_size();
         Batch {

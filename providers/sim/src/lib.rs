@@ -1,10 +1,10 @@
 //! The provider for the simulated cloud of `tests/sim-cloud`, and the worked example of a provider.
 //!
-//! Read it in this order; each file is what any provider needs, in the shape we recommend:
+//! Read it in this order; each file is what any provider needs, in the recommended shape:
 //!
 //! | file | what it shows |
 //! | ---- | ------------- |
-//! | `lib.rs` | the type, its registration, what it says about itself |
+//! | `lib.rs` | the type, its registration, its description |
 //! | [`config`] | a typed configuration and the mistakes that types cannot express |
 //! | [`api`] | the cloud's wire types, and one function for each of its calls |
 //! | [`instances`] | many machines in few requests; what counts as evidence that one is gone |
@@ -61,7 +61,7 @@ impl Provider for Sim {
     type Config = Config;
 
     fn describe(config: Option<&Config>) -> Description {
-        // Which host to grant follows from the configuration, so a wrong one asks for none.
+        // The host to grant follows from the configuration, so an invalid one requests none.
         let wish = config.and_then(|config| {
             HttpWish::for_url(
                 &config.endpoint,

@@ -1,9 +1,9 @@
 //! Load balancers for Services: find, adopt, create, and wait without sleeping.
 //!
-//! The owner mark (the Service's uid) is what makes a load balancer ours; it is found by it wherever it came from. One that
+//! The owner mark (the Service's uid) is what makes a load balancer Cloudwit's; it is found by it wherever it came from. One that
 //! has the right name and no owner is adopted, so that a cluster can move here without new addresses; the cloud keeps names
-//! unique, so a new one is made without asking for its name first. The cloud builds for a while: `ensure` answers `pending`
-//! with the id as token, and goes on from there when it is called again.
+//! unique, so a new one is made without a look-up of its name first. The cloud builds for a while: `ensure` answers `pending`
+//! with the id as token, and continues from there when it is called again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -102,7 +102,7 @@ impl LoadBalancers for Sim {
 }
 
 impl Sim {
-    /// The Service's load balancer: the one it owns, else one of its name that nobody owns.
+    /// The Service's load balancer: the one it owns, else one of its name without an owner.
     fn find_balancer(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
         match self.owned(service)? {
             Some(owned) => Ok(Some(owned)),
@@ -114,7 +114,7 @@ impl Sim {
         only(service, self.api.load_balancers(&self.cluster, "owner", &service.uid)?)
     }
 
-    /// Gives the load balancer that the Service owns, else the one of its name that nobody owns, these targets. Machines that are found to be gone
+    /// Gives the load balancer that the Service owns, else the one of its name without an owner, these targets. Machines that are found to be gone
     /// are taken out of `wanted`.
     fn give_targets(
         &self,
@@ -146,13 +146,13 @@ impl Sim {
         Ok(self.named(service)?.filter(|named| named.spec.owner.is_none()))
     }
 
-    /// The one of the Service's name, whoever owns it. Names are unique in a cluster.
+    /// The one of the Service's name, of any owner. Names are unique in a cluster.
     fn named(&self, service: &Service) -> Result<Option<LoadBalancer>, Failure> {
         let name = cloudwit_guest_sdk::provider::default_balancer_name(service);
         Ok(self.api.load_balancers(&self.cluster, "name", &name)?.pop())
     }
 
-    /// The load balancer as `wanted` says, with those of the targets whose machines exist.
+    /// The load balancer as `wanted` describes it, with those of the targets whose machines exist.
     fn bring_about(&self, existing: Option<&LoadBalancer>, wanted: &BalancerSpec) -> Result<LoadBalancer, Failure> {
         match self.make(existing, wanted) {
             Err(Failure {
@@ -188,7 +188,7 @@ impl Sim {
     }
 
     /// The targets whose machines exist, after the cloud refused them all together for the reason `why`. A machine goes before its
-    /// Node does, and must not hold up the load balancers of everybody else. If none is gone, the reason was another.
+    /// Node does, and must not block all other load balancers. If none is gone, the reason was another.
     fn without_gone(&self, targets: &[String], why: String) -> Result<Vec<String>, Failure> {
         let mut left = Vec::with_capacity(targets.len());
         let batch = self.batch();
@@ -203,7 +203,7 @@ impl Sim {
         Ok(left)
     }
 
-    /// What the Service asks for. Whatever this cloud cannot do is said here, before anything is changed.
+    /// What the Service requests. Whatever this cloud cannot do is refused here, before anything is changed.
     fn spec(&self, service: &Service, targets: &[Target]) -> Result<BalancerSpec, Failure> {
         Ok(BalancerSpec {
             name: cloudwit_guest_sdk::provider::default_balancer_name(service),
@@ -233,7 +233,7 @@ fn only(service: &Service, mut owned: Vec<LoadBalancer>) -> Result<Option<LoadBa
     Ok(owned.pop())
 }
 
-/// No try helps until a person has decided whose it is.
+/// No retry helps until an operator has set its owner.
 fn foreign_name(service: &Service, foreign: &LoadBalancer) -> Failure {
     let spec = &foreign.spec;
     Failure::invalid(format!(

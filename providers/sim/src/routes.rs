@@ -31,7 +31,7 @@ impl Routes for Sim {
             self.api.change_routes(&possible, &gone)?
         };
 
-        // The cloud answers for what it was asked; what was impossible from the start keeps its own failure and its place.
+        // The cloud answers what was sent; what was impossible from the start keeps its own failure and its place.
         let mut answers = results.created.into_iter();
         let created = wanted
             .into_iter()
@@ -44,7 +44,7 @@ impl Routes for Sim {
 }
 
 impl Sim {
-    /// The cloud's own words for a wanted route.
+    /// The cloud's form of a desired route.
     fn route(&self, route: &NewRoute) -> Result<RouteSpec, Failure> {
         let node = &route.node;
         let machine = node.provider_id.as_deref().and_then(|id| id_after(&self.prefix, id));

@@ -1,6 +1,6 @@
 //! Clusters, DNS, location and SSH keys: interfaces with one function each.
 //!
-//! [`Dns`] and [`Location`] are asked on a machine, which has no token: they get the configuration and no [`Sim`].
+//! [`Dns`] and [`Location`] are called on a machine, which has no token: they get the configuration and no [`Sim`].
 
 use cloudwit_guest_sdk::prelude::*;
 

@@ -31,7 +31,7 @@ impl Sim {
             true => Vec::new(),
             false => self.api.change_tags(&possible, changes)?,
         };
-        // The cloud answers for what it was asked; what was impossible from the start keeps its own failure and its place.
+        // The cloud answers what was sent; what was impossible from the start keeps its own failure and its place.
         let mut answers = answers.into_iter();
         let result = |machine: Result<&str, Failure>| machine.and_then(|_| changed(answers.next()));
         Ok(machines.into_iter().map(result).collect())

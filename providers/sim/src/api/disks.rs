@@ -1,6 +1,6 @@
 //! Disks and snapshots of the simulated cloud: wire types, and one function for each call.
 //!
-//! The cloud tells by the status what is wrong with a disk; the SDK's own table of statuses is coarser.
+//! The status is specific about what is wrong with a disk; the SDK's own table of statuses is coarser.
 
 use cloudwit_guest_sdk::http::Request;
 use cloudwit_guest_sdk::prelude::*;
@@ -12,11 +12,11 @@ use super::{Api, Page, PartResult, joined};
 /// A disk.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Disk {
-    /// Unique for ever.
+    /// Never reused.
     pub id: String,
     /// Whether it can be attached already.
     pub ready: bool,
-    /// What it was asked to be.
+    /// Its requested state.
     pub spec: DiskSpec,
     /// Machines it is attached to.
     pub attachments: Vec<DiskAttachment>,
@@ -112,7 +112,7 @@ pub struct MoveResults {
 /// A snapshot of a disk.
 #[derive(Debug, Clone, Deserialize)]
 pub struct DiskSnapshot {
-    /// Unique for ever.
+    /// Never reused.
     pub id: String,
     /// Whether disks can be made of it already.
     pub ready: bool,
@@ -120,7 +120,7 @@ pub struct DiskSnapshot {
     pub size: u64,
     /// In milliseconds since 1970.
     pub created: u64,
-    /// What it was asked to be.
+    /// Its requested state.
     pub spec: SnapshotSpec,
 }
 
@@ -145,7 +145,7 @@ pub struct DiskLimits {
     pub per_machine: u32,
 }
 
-/// The kind of failure that a status about disks stands for.
+/// The kind of failure of a status about disks.
 pub fn kind_of(status: u16) -> Option<FailureKind> {
     match status {
         404 => Some(FailureKind::NotFound),
@@ -157,7 +157,7 @@ pub fn kind_of(status: u16) -> Option<FailureKind> {
     }
 }
 
-/// Sends it, and judges the answer by [`kind_of`].
+/// Sends it, and classifies the answer by [`kind_of`].
 fn send(request: Request) -> Result<Response, Failure> {
     let response = request.send_any()?;
     let kind = kind_of(response.status);
@@ -187,7 +187,7 @@ fn send_deletion(request: Request) -> Result<(), Failure> {
 pub type Part<T> = (Vec<T>, Option<String>);
 
 impl Api {
-    /// Zones to put a disk into where nothing else is said.
+    /// Zones of a disk where none are requested.
     pub fn zone_names(&self) -> Result<Vec<String>, Failure> {
         Ok(self.zones()?.into_iter().map(|zone| zone.name).collect())
     }
@@ -275,7 +275,7 @@ impl Api {
     }
 }
 
-/// One page. The cloud says 400 to a token that is none of its own.
+/// One page. The cloud answers 400 to a token that is none of its own.
 fn part<T: serde::de::DeserializeOwned>(request: Request, after: Option<&str>, limit: u32) -> Result<Part<T>, Failure> {
     let response = request.query("limit", limit).query_opt("token", after).send_any()?;
     let status = response.status;

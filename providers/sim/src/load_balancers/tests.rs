@@ -310,7 +310,7 @@ fn targets_are_only_written_when_they_differ() {
     );
 }
 
-/// Two that are found with one request, one that nobody owns, and one that is gone.
+/// Two that are found with one request, one without an owner, and one that is gone.
 #[test]
 fn balancers_of_many_services_are_listed_once() {
     let host = host();

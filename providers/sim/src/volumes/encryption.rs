@@ -1,7 +1,7 @@
 //! Encrypted disks: their passphrase is a secret of each request, from the Secret that the StorageClass names.
 //!
 //! The host writes it into the requests that make, attach and delete a disk; it never comes in here. Whether a disk is encrypted is known when it is made. After that
-//! the cloud says so: a passphrase goes along where the request has one, and where the cloud demands it the failure says why there is none.
+//! the cloud reports it: a passphrase goes along where the request has one, and where the cloud demands it the failure has the reason why there is none.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;

@@ -1,6 +1,6 @@
 //! Labels of disks that PersistentVolumes name by one of Kubernetes' own sources.
 //!
-//! No source of Kubernetes is meant for this cloud, so the configuration says which of them name its disks; none by default.
+//! No source of Kubernetes is meant for this cloud, so the configuration lists which of them name its disks; none by default.
 
 use cloudwit_guest_sdk::prelude::*;
 use cloudwit_guest_sdk::volumes::*;

@@ -1,7 +1,7 @@
 //! Volumes: the cloud's disks.
 //!
-//! A disk is found by its name, which the cloud keeps unique in a cluster, so it is made without asking for it first. The cloud makes and attaches disks for a
-//! while: `pending` comes with a token that says only that it was begun, and the next call looks what has become of it.
+//! A disk is found by its name, which the cloud keeps unique in a cluster, so it is made without a look-up first. The cloud makes and attaches disks for a
+//! while: `pending` comes with a token that only records that it was begun, and the next call reads its state.
 
 mod encryption;
 mod labels;
@@ -194,7 +194,7 @@ impl Sim {
         }
     }
 
-    /// The disk that is wanted, still without a zone.
+    /// The desired disk, still without a zone.
     fn disk_spec(&self, new: &NewVolume) -> Result<DiskSpec, Failure> {
         Ok(DiskSpec {
             name: new.name.clone(),
@@ -209,7 +209,7 @@ impl Sim {
         })
     }
 
-    /// Whether the disk that has the name is what is wanted.
+    /// Whether the disk of the name is as desired.
     fn same(&self, disk: &Disk, new: &NewVolume) -> Result<(), Failure> {
         let spec = &disk.spec;
         let allowed: Vec<&str> = new
