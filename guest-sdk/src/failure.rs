@@ -51,11 +51,11 @@ kinds! {
     out_of_range OutOfRange
     /// The cloud's objects are not in the state that the call needs.
     failed_precondition FailedPrecondition
-    /// The cloud began and gave up.
+    /// The cloud began and aborted.
     aborted Aborted
     /// The cloud cannot be reached or failed on its side.
     unavailable Unavailable
-    /// Another controller looks after this object.
+    /// Another controller manages this object.
     implemented_elsewhere ImplementedElsewhere
     /// Anything that fits nowhere else.
     other Other
@@ -113,7 +113,7 @@ impl Failure {
         self.kind == FailureKind::NotFound
     }
 
-    /// Whether the next request would most likely fail alike: it is refused for who sends it, or the cloud is away or asks to slow down.
+    /// Whether the next request would most likely fail alike: its sender is refused, or the cloud is unavailable or throttles.
     pub fn is_shared(&self) -> bool {
         matches!(
             self.kind,
@@ -121,7 +121,7 @@ impl Failure {
         )
     }
 
-    /// The text for people.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -156,7 +156,7 @@ pub(crate) fn retry_after(response: &Response, now: u64) -> Option<Duration> {
     if let Ok(seconds) = value.parse::<u32>() {
         return Some(Duration::from_secs(seconds.into()));
     }
-    // Two times of the cloud's own clock: a wrong clock on our side then does no harm.
+    // Two times of the cloud's own clock: a wrong clock on the host then does no harm.
     let from = response.header("date").and_then(http_date).unwrap_or(now);
     http_date(value).map(|until| Duration::from_secs(until.saturating_sub(from)))
 }

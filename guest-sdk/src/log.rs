@@ -48,7 +48,7 @@ macro_rules! debug { ($($line:tt)+) => { $crate::log!(Debug, $($line)+) }; }
 #[macro_export]
 macro_rules! info { ($($line:tt)+) => { $crate::log!(Info, $($line)+) }; }
 
-/// Logs what an operator should look at.
+/// Logs what an operator should act on.
 #[macro_export]
 macro_rules! warn { ($($line:tt)+) => { $crate::log!(Warn, $($line)+) }; }
 

@@ -18,7 +18,7 @@ pub trait Provider: Sized {
     /// Use [`NoConfig`](crate::NoConfig) when there is nothing to configure.
     type Config: DeserializeOwned;
 
-    /// Name, version, provider-id prefixes, and what it would like to be granted. `config` is none when it is wrong or missing;
+    /// Name, version, provider-id prefixes, and its grant requests. `config` is none when it is wrong or missing;
     /// this must then still answer.
     fn describe(config: Option<&Self::Config>) -> Description;
 
@@ -36,7 +36,7 @@ pub trait Provider: Sized {
     /// One cheap authenticated call, to check address and credentials.
     ///
     /// # Errors
-    /// What the cloud said.
+    /// The cloud's error.
     fn probe(&self) -> Result<(), Failure>;
 
     /// Reads the text of the cloud config. JSON unless a provider documents another format: it then builds the tree that
@@ -53,8 +53,8 @@ pub trait Provider: Sized {
 pub trait Instances: Provider {
     /// Looks many machines up, in the order and number of `nodes` (at most 1,000). List pages of machines instead of fetching each.
     ///
-    /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud said does not exist; when in doubt, fail. But a
-    /// 404 for exactly this machine is no failure, it is `Absent`: as a failure it would keep the Node for ever.
+    /// An inner failure is for one machine. `Presence::Absent` is only for what the cloud reported as not found; when in doubt, fail. But a
+    /// 404 for exactly this machine is no failure, it is `Absent`: as a failure it would keep the Node forever.
     ///
     /// # Errors
     /// What prevents every look-up: the cloud cannot be reached, the token is refused.
@@ -75,7 +75,7 @@ pub trait LoadBalancers: Provider {
     /// Finds the Service's load balancer, half-built ones too. Changes nothing.
     ///
     /// # Errors
-    /// What the cloud said. Not finding it is `Ok(None)`.
+    /// The cloud's error. Not finding it is `Ok(None)`.
     fn get(&self, service: &Service) -> Result<Option<Balancer>, Failure>;
 
     /// Creates it or brings it to the Service's spec. `token` is the one of the `pending` answer that this call continues.
@@ -84,7 +84,7 @@ pub trait LoadBalancers: Provider {
     /// to time although nothing changed, to undo changes by hand; where all is right it should only read.
     ///
     /// # Errors
-    /// `pending` while the cloud works on it; else what the cloud said.
+    /// `pending` while the cloud works on it; else the cloud's error.
     fn ensure(&self, service: &Service, targets: &[Target], token: Option<&str>) -> Result<Balancer, Failure>;
 
     /// Brings only the targets up to date.
@@ -117,7 +117,7 @@ pub trait LoadBalancers: Provider {
     /// Deletes it and everything made for it. Success when there is nothing.
     ///
     /// # Errors
-    /// `pending` while the cloud works on it; else what the cloud said.
+    /// `pending` while the cloud works on it; else the cloud's error.
     fn delete(&self, service: &Service, token: Option<&str>) -> Result<Vec<AnnotationChange>, Failure>;
 }
 
@@ -126,7 +126,7 @@ pub trait Routes: Provider {
     /// The routes of this cluster and no others: what is listed and not desired is deleted.
     ///
     /// # Errors
-    /// What the cloud said.
+    /// The cloud's error.
     fn list(&self) -> Result<Vec<Route>, Failure>;
 
     /// Deletes, then creates. One result for each change, in the given order. Creating what exists and deleting what does not is

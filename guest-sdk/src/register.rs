@@ -95,7 +95,7 @@ macro_rules! __export_interface {
 /// Makes the provider for one call, from what the operator configured.
 ///
 /// # Errors
-/// `invalid` with every mistake of the configuration, or what the provider's own `new` says.
+/// `invalid` with every mistake of the configuration, or the error of the provider's own `new`.
 pub(crate) fn start<P: Provider>() -> Result<P, Failure> {
     P::new(configured::<P>()?, Context::new())
 }

@@ -106,7 +106,7 @@ impl State {
         })
     }
 
-    /// Forgets a value.
+    /// Removes a value.
     pub fn remove(&self, key: &str) {
         host::state_remove(key);
     }
@@ -120,7 +120,7 @@ impl State {
     /// for it, at most so long, and then make their own.
     ///
     /// # Errors
-    /// What `make` says.
+    /// The error of `make`.
     pub fn get_or_make<T: Serialize + DeserializeOwned>(
         &self,
         key: &str,

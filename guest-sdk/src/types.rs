@@ -272,19 +272,19 @@ impl Description {
         self
     }
 
-    /// Adds a destination it would like to reach.
+    /// Requests a grant for a destination.
     pub fn http(mut self, wish: impl IntoIterator<Item = HttpWish>) -> Self {
         self.http.extend(wish);
         self
     }
 
-    /// Adds secrets it would like to use.
+    /// Requests grants for secrets.
     pub fn secret(mut self, wish: impl IntoIterator<Item = SecretWish>) -> Self {
         self.secrets.extend(wish);
         self
     }
 
-    /// Adds a view of the cluster it would like to have, or (`optional`) can do without.
+    /// Requests a grant for a view of the cluster, which may be `optional`.
     pub fn view(mut self, view: ClusterView, reason: impl Into<String>, optional: bool) -> Self {
         self.cluster.push(ClusterWish {
             view,
@@ -332,7 +332,7 @@ impl Description {
 }
 
 impl SecretWish {
-    /// The wish to use this secret in these ways.
+    /// The grant request for this secret with these uses.
     pub fn new(name: impl Into<String>, uses: &[SecretUse], reason: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -366,7 +366,7 @@ impl IntoIterator for SecretWish {
 }
 
 impl HttpWish {
-    /// The wish to reach the host of this URL with these methods; none when it is no `http` or `https` URL.
+    /// The grant request for the host of this URL with these methods; none when it is no `http` or `https` URL.
     pub fn for_url(url: &str, methods: &[&str], reason: impl Into<String>) -> Option<Self> {
         let parts = crate::url::split_url(url)?;
         let (host, port) = split_port(parts.authority);
@@ -411,7 +411,7 @@ pub fn id_after<'a>(prefix: &str, provider_id: &'a str) -> Option<&'a str> {
     provider_id.strip_prefix(prefix).filter(|rest| !rest.is_empty())
 }
 
-/// Whether it can be an id that a cloud gives, which stands in paths and queries: letters, digits and dashes.
+/// Whether it can be an id that a cloud gives, for use in paths and queries: letters, digits and dashes.
 ///
 /// ```
 /// # use cloudwit_guest_sdk::types::is_plain_id;

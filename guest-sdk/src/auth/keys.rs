@@ -14,7 +14,7 @@ pub use crate::bindings::imports::cloudwit::provider::keys::{Derivation, Encodin
 
 /// The place of a secret in a header or body, until the host fills it in. From [`Keys::placeholder`].
 ///
-/// Letters, digits and `-` only, so that JSON, XML and forms carry it unchanged; how the secret itself is to be escaped was said when it
+/// Letters, digits and `-` only, so that JSON, XML and forms carry it unchanged; how the secret itself is to be escaped was set when it
 /// was requested. It is good for the call at hand only: kept in the state, it would be sent as it is later.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
@@ -163,7 +163,7 @@ impl Key {
         )
     }
 
-    /// A new key, with all that [`Derivation`] can say: a prefix of at most 16 letters and digits, the suffix `&`, hexadecimal text.
+    /// A new key, with all options of [`Derivation`]: a prefix of at most 16 letters and digits, the suffix `&`, hexadecimal text.
     ///
     /// # Errors
     /// `denied` when this use is not granted.

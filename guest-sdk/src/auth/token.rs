@@ -21,8 +21,8 @@ use crate::types::Failure;
 /// A token is renewed when a tenth of its life is left, at most this many seconds before its end (as the SDKs of AWS do).
 const RENEWED_BEFORE: u64 = 300;
 
-/// A token that is over when it is made is kept for this long all the same, in seconds: then a clock is wrong, most likely ours, and the cloud would
-/// otherwise see a login for each request.
+/// A token that is over when it is made is kept for this long all the same, in seconds: then a clock is wrong, most likely the host's, and the cloud would
+/// otherwise get a login for each request.
 const SHORTEST: u64 = 60;
 
 /// How long a call waits for another one that is logging in.
@@ -43,7 +43,7 @@ pub struct Token<T> {
 pub enum Tried<R, E = Failure> {
     /// The cloud took it.
     Done(R),
-    /// The cloud does not take it any more; what the call says if another one does not help either.
+    /// The cloud does not accept it any more; the call's error if another one fails too.
     Refused(E),
 }
 
@@ -51,7 +51,7 @@ pub enum Tried<R, E = Failure> {
 /// signature alike. `forget` returns whether there can be others.
 ///
 /// # Errors
-/// What `current` or `attempt` says; the last refusal.
+/// The error of `current` or `attempt`; the last refusal.
 pub fn second_chance<C, R, E>(
     mut current: impl FnMut() -> Result<C, E>,
     mut forget: impl FnMut(&C) -> bool,
@@ -92,7 +92,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
     /// The token of this name, or a new one: `obtain` gives it and when it ends, in seconds since 1970.
     ///
     /// # Errors
-    /// What `obtain` says, unless there is one left that is still good.
+    /// The error of `obtain`, unless there is one left that is still good.
     pub fn cached(
         state: &State,
         name: &str,
@@ -114,7 +114,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
         Ok(Self { value, key, json })
     }
 
-    /// Forgets it, because the cloud refused it: the next [`cached`](Self::cached) obtains another. Another one that was kept
+    /// Drops it, because the cloud refused it: the next [`cached`](Self::cached) obtains another. Another one that was kept
     /// meanwhile stays.
     pub fn forget(&self, state: &State) {
         if usable(&self.key).is_some_and(|kept| kept.json == self.json) {
@@ -125,7 +125,7 @@ impl<T: Serialize + DeserializeOwned> Token<T> {
     /// Makes a request with the token, and once again with a new one when the cloud refuses it.
     ///
     /// # Errors
-    /// What `obtain` or `attempt` says; the second refusal.
+    /// The error of `obtain` or `attempt`; the second refusal.
     pub fn with<R>(
         state: &State,
         name: &str,
@@ -217,7 +217,7 @@ fn keep(key: &str, json: &[u8], expires_at: u64) {
     let renew_at = now + life - (life / 10).min(RENEWED_BEFORE);
     let numbers = format!("{renew_at} {} ", (now + life));
     let value = [numbers.as_bytes(), json].concat();
-    // Not over a swap: another version of the provider, or other credentials, log in anew. Where it cannot be kept, each call logs in;
+    // Not over a swap: another version of the provider, or other credentials, log in again. Where it cannot be kept, each call logs in;
     // that is slow, not wrong.
     let _ = host::state_put(key, &value, Keep::at_most(Duration::from_secs(life)).wire());
 }

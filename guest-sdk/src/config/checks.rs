@@ -1,4 +1,4 @@
-//! Checks that many providers make of their configuration, so that all say them in the same words.
+//! Checks that many providers make of their configuration, so that all report them in the same words.
 
 use super::{Problems, given};
 use crate::types::SecretUse;

@@ -8,7 +8,7 @@
 //!   port = 443
 //! ```
 //!
-//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. What stands in quotes behind a section's name keeps its case. All values are text.
+//! Names of sections and variables are case-insensitive, so they become lower case here: name the fields of a `Config` so. What is in quotes behind a section's name keeps its case. All values are text.
 //! A variable that occurs several times is a list where the `Config` has one, else its last value counts.
 
 use serde_json::{Map, Value};
@@ -43,11 +43,11 @@ struct Reader<'a> {
     rest: &'a str,
     line: usize,
     root: Map<String, Value>,
-    /// Name and, where there is one, what stands in quotes behind it.
+    /// Name and, where there is one, what is in quotes behind it.
     section: Option<(String, Option<String>)>,
 }
 
-/// The error says what is wrong in the current line.
+/// The error is what is wrong in the current line.
 type Read<T> = Result<T, &'static str>;
 
 impl Reader<'_> {
@@ -89,7 +89,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// What stands in quotes behind a section's name; a backslash takes the next character as it is.
+    /// What is in quotes behind a section's name; a backslash takes the next character as it is.
     fn quoted_name(&mut self) -> Read<String> {
         const OPEN: &str = "the quotes in the section's name are not closed";
         self.advance();

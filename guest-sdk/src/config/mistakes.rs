@@ -131,7 +131,7 @@ impl de::Error for Stop {
     }
 }
 
-/// A value in words.
+/// A value as text for messages.
 pub(crate) fn name(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -147,7 +147,7 @@ pub(crate) fn name(value: &Value) -> String {
     }
 }
 
-/// What is said about a key that is none.
+/// The message about an unknown key.
 pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     match nearest(key, known.iter().copied()) {
         Some(nearest) => format!("there is no such key; did you mean \"{nearest}\"?"),
@@ -156,7 +156,7 @@ pub(crate) fn unknown_key(key: &str, known: &[&str]) -> String {
     }
 }
 
-/// The known word that is most like this one, if it is like enough to be meant.
+/// The nearest known word, if it is near enough to be meant.
 pub(crate) fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = known.map(|known| (distance(word, known), known)).min();
     nearest

@@ -31,7 +31,7 @@ pub struct NoConfig {}
 pub struct Problems(Vec<Problem>);
 
 impl Problems {
-    /// Adds a mistake: at which key, and in one sentence what is wrong with which value and how to put it right.
+    /// Adds a mistake: at which key, and in one sentence what is wrong with which value and how to correct it.
     pub fn add(&mut self, at: impl Into<String>, message: impl Into<String>) {
         self.push(Problem::new(at, message));
     }
@@ -118,7 +118,7 @@ pub fn given(value: &Option<String>) -> Option<&str> {
     value.as_deref().map(str::trim_ascii).filter(|value| !value.is_empty())
 }
 
-/// What stands between commas; empty entries do not count.
+/// What is between commas; empty entries do not count.
 ///
 /// ```
 /// # use cloudwit_guest_sdk::config::given_list;

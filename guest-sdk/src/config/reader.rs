@@ -53,7 +53,7 @@ pub(crate) fn read<T: DeserializeOwned>(tree: &Tree, problems: &mut Problems) ->
     None
 }
 
-/// Reads one value; none stands for anything.
+/// Reads one value; none for any.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader<'a> {
     pub(crate) value: Option<&'a Value>,

@@ -1,6 +1,6 @@
 //! The host functions, as they are inside a component. `fake.rs` has the same ones for native tests.
 //!
-//! Nothing here decides anything: it only turns our words into those of the generated bindings and back. HTTP, the one longer
+//! Nothing here decides anything: it only converts the SDK's types to those of the generated bindings and back. HTTP, the one longer
 //! part, is in `wasi_http.rs`.
 
 use crate::bindings::imports::cloudwit::provider::{call, cluster, config, events, keys, log, state};

@@ -128,7 +128,7 @@ impl Drop for Held {
     }
 }
 
-/// A test has no other callers, so a taken lock becomes free while waiting only if the test said so (`FakeHost::locked`).
+/// A test has no other callers, so a taken lock becomes free while waiting only if the test set so (`FakeHost::locked`).
 pub(crate) fn lock(name: &str, _wait_ms: u32) -> Option<Held> {
     if let Some(meanwhile) = world(|world| world.locked_by_others.remove(name)) {
         meanwhile();
@@ -186,7 +186,7 @@ impl Key {
         })
     }
 
-    /// No real signature: readable text, so that a test can say what was signed by which key.
+    /// No real signature: readable text, so that a test can check what was signed by which key.
     pub(crate) fn sign(&self, scheme: Signature, data: &[u8]) -> Result<Vec<u8>, KeyError> {
         insist_on_secret(&self.name, Some(SecretUse::Sign));
         Ok(format!("{scheme:?} by {} of {}", self.name, String::from_utf8_lossy(data)).into_bytes())

@@ -24,7 +24,7 @@ const READ_CHUNK: u64 = 64 * 1024;
 pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportError> {
     let outgoing = head(request, body.len())?;
     let options = RequestOptions::new();
-    // A little is left of the call's time, so that it ends with a failure that says what was waited for.
+    // A little is left of the call's time, so that it ends with a failure that names what was waited for.
     let patience = Duration::from_millis(super::deadline_left() / 10 * 9).min(request.timeout);
     let timeout = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
     // A host that does not support one of them is free to refuse it; its own limits hold then.
@@ -60,7 +60,7 @@ pub(crate) fn send(request: &Request, body: &[u8]) -> Result<Answer, TransportEr
     })
 }
 
-/// Method, URL and headers. The length is said in advance, else the body would be sent in chunks, which some clouds refuse.
+/// Method, URL and headers. The length is sent in advance, else the body would be sent in chunks, which some clouds refuse.
 fn head(request: &Request, length: usize) -> Result<OutgoingRequest, TransportError> {
     let fields = Fields::new();
     for (name, value) in &request.headers {
@@ -111,7 +111,7 @@ fn write(sink: OutgoingBody, body: &[u8]) -> Result<(), TransportError> {
     if !body.is_empty() {
         let stream = sink.write().map_err(|()| malformed("no body stream"))?;
         for chunk in body.chunks(WRITE_CHUNK) {
-            // A closed stream is no failure yet: the cloud may have answered early, and the answer says why.
+            // A closed stream is no failure yet: the cloud may have answered early, and the answer has the reason.
             if stream.blocking_write_and_flush(chunk).is_err() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! From a cloud's error codes to [`Failure`]s.
 //!
-//! Which case a code is decides when the host tries again, so a provider says it once, as a table. A code that is not in it is judged by the HTTP status, as
+//! Which case a code is decides when the host tries again, so a provider defines it once, as a table. A code that is not in it is judged by the HTTP status, as
 //! in [`crate::failure`].
 //!
 //! ```
@@ -41,7 +41,7 @@ pub enum Case {
     OutOfRange,
     /// The cloud's objects are not in the state that the call needs.
     FailedPrecondition,
-    /// The cloud began and gave up.
+    /// The cloud began and aborted.
     Aborted,
     /// The cloud failed on its side.
     Unavailable,
@@ -87,7 +87,7 @@ pub fn not_the_cloud(response: &Response, what: &str, whose: &str) -> Failure {
 pub struct Codes(&'static [(&'static str, Case)]);
 
 impl Codes {
-    /// A code that ends with `*` stands for all that begin so, one that begins with `*` for all that end so, one with both for all that have it; of several that
+    /// A code that ends with `*` matches all that begin so, one that begins with `*` all that end so, one with both all that have it; of several that
     /// fit the first counts.
     pub const fn new(codes: &'static [(&'static str, Case)]) -> Self {
         Self(codes)

@@ -1,4 +1,4 @@
-//! Forms and queries: `name=value&name=value`, percent-encoded as RFC 3986 says.
+//! Forms and queries: `name=value&name=value`, percent-encoded by RFC 3986.
 //!
 //! What differs between clouds is only how lists are named, so names are the author's own: `InstanceId.1` (EC2), `Names.member.1`
 //! (Elastic Load Balancing), `ids` (most others). Order is kept, since some signatures depend on it.
@@ -93,7 +93,7 @@ mod tests {
     use crate::keys::Encoding;
     use crate::testing::FakeHost;
 
-    /// RFC 3986, 2.3: these and only these stand for themselves.
+    /// RFC 3986, 2.3: these and only these are not escaped.
     #[test]
     fn every_byte_but_the_unreserved_ones_is_encoded_in_upper_case() {
         let unreserved = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";

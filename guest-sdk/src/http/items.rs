@@ -10,7 +10,7 @@ use crate::warn;
 /// A page: its items as the cloud wrote them, and the token of the next page, where there is one.
 pub type Page = (Vec<Value>, Option<String>);
 
-/// All items of a list, which is `what` to people (`machines`); `page` gets the token of a page, none for the first.
+/// All items of a list, which is called `what` in messages (`machines`); `page` gets the token of a page, none for the first.
 ///
 /// ```
 /// # use cloudwit_guest_sdk::{http::items::all, Failure};
@@ -38,7 +38,7 @@ pub fn all<T: DeserializeOwned>(
     Ok(all)
 }
 
-/// The same, one after the other: for lists in which one that cannot be read must cost no other. It is left out, and a line in the log says so.
+/// The same, one after the other: for lists in which one that cannot be read must cost no other. It is left out, and a line is logged.
 ///
 /// # Errors
 /// As [`paginate`](super::paginate).

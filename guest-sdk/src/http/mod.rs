@@ -1,7 +1,7 @@
 //! A small blocking HTTP client for the cloud's API.
 //!
 //! `cloud.http().base(&config.endpoint).bearer(&token)` makes the client, `.get("/v1/machines").query("limit", 500).send()?.json()?`
-//! asks. An unsuccessful answer is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
+//! sends a request. An unsuccessful answer is a [`Failure`] of the right case already (see [`crate::failure`]), redirects are answers
 //! like any other, and only destinations that the operator granted are reached.
 
 pub mod classify;
@@ -22,13 +22,13 @@ use crate::keys::Placeholder;
 use crate::url::{encode_into, split_url};
 use crate::{failure, types::Failure};
 
-/// Largest answer that is read unless [`Http::limit`] says otherwise. A page of 500 machines is a quarter of a megabyte.
+/// Largest answer that is read unless [`Http::limit`] is set. A page of 500 machines is a quarter of a megabyte.
 pub const DEFAULT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// How long to wait for a connection, for the first byte and between bytes, unless [`Http::timeout`] says otherwise.
+/// How long to wait for a connection, for the first byte and between bytes, unless [`Http::timeout`] is set.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Pages after which [`paginate`] gives up: a cloud that hands out page tokens for ever.
+/// Pages after which [`paginate`] gives up: a cloud may return page tokens without end.
 const MAX_PAGES: usize = 10_000;
 
 /// A client: where requests go, and what all of them carry. Cheap to make; connections are pooled by the host.
@@ -215,7 +215,7 @@ impl Request {
         }
     }
 
-    /// Method and URL for people. Without the query, which is long and may carry a signature.
+    /// Method and URL for messages. Without the query, which is long and may carry a signature.
     pub(crate) fn name(&self) -> String {
         let url = self.url.split('?').next().unwrap_or_default();
         format!("{} {url}", self.method)
@@ -255,7 +255,7 @@ impl Response {
         })
     }
 
-    /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong ours is.
+    /// When the cloud sent it by its own clock, in seconds since 1970: its difference to [`Context::now`](crate::Context::now) is how wrong the host's is.
     pub fn date(&self) -> Option<u64> {
         self.header("date").and_then(failure::http_date)
     }

@@ -1,15 +1,15 @@
-//! What services of OpenStack's family have in common, whoever runs them: how they complain, and how their lists go on.
+//! What services of OpenStack's family have in common, in every cloud: their errors, and the pages of their lists.
 
 use serde_json::Value;
 
 use super::Response;
 
-/// What a body says that is no success.
+/// The error in a body that is no success.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Complaint {
     /// The name of the envelope, or the type that is in it, such as `itemNotFound`; empty where there is none.
     pub kind: String,
-    /// The service's own sentence.
+    /// The service's own message.
     pub message: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub fn complaint(response: &Response) -> Complaint {
     }
 }
 
-/// Whether the service itself says that it has no such thing. A 404 of anything else, such as a proxy whose backend is gone, denies nothing.
+/// Whether the service itself reports it as not found. A 404 of anything else, such as a proxy whose backend is gone, denies nothing.
 pub fn denies(response: &Response) -> bool {
     let json: Value = serde_json::from_slice(&response.body).unwrap_or_default();
     response.status == 404 && !json["itemNotFound"].is_null()

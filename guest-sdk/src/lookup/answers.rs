@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Id, Key, Wanted};
 use crate::types::Failure;
 
-/// The answers to the ids and names of one look-up. Unrequested entries are ignored, so whole listings can be poured in.
+/// The answers to the ids and names of one look-up. Unrequested entries are ignored, so whole listings can be passed.
 ///
 /// A machine counts before a failure, a failure before a denial.
 #[derive(Debug)]
@@ -68,7 +68,7 @@ impl<'n, M> Answers<'n, M> {
         }
     }
 
-    /// Whether it is looked for.
+    /// Whether it is looked up.
     pub fn wants(&self, key: Key<'_>) -> bool {
         self.of(key).is_some()
     }
@@ -94,7 +94,7 @@ impl<'n, M> Answers<'n, M> {
             ([], Some(failure)) => Err(failure.clone()),
             ([], None) if answer.denied || matches!(key, Key::Name(_)) => Ok(None),
             ([], None) => Err(silence(key)),
-            // To guess would bind the Node to the wrong machine for ever.
+            // A guess would bind the Node to the wrong machine forever.
             (several, _) => {
                 let labels: Vec<String> = several.iter().map(label).collect();
                 let labels = labels.join(", ");

@@ -3,7 +3,7 @@
 use super::{Answers, Id, Key};
 use crate::types::Failure;
 
-/// Requests each of these ids by itself and notes the answers; `ask` gives none where the cloud says that it has no such machine.
+/// Requests each of these ids by itself and notes the answers; `ask` gives none where the cloud reports it as not found.
 ///
 /// After a failure that the next request would meet too (too many requests, cloud down, no rights) the others are not requested and fail like it, as
 /// those do beyond the first `most`: many ids that a listing does not have are no machines that are gone, but another account or region.
@@ -33,7 +33,7 @@ pub fn ask_each<M>(
     }
 }
 
-/// The same for a cloud whose "there is none" is also what a wrong project, account or proxy says: an id is denied only where `sees_any` says that the cloud
+/// The same for a cloud whose "not found" is also the answer for a wrong project, account or proxy: an id is denied only where `sees_any` confirms that the cloud
 /// shows other machines. It is called once, and only when an id is missing, which is then requested again: a cloud that was away just before has it.
 /// `nothing` is what to check when it shows none.
 pub fn ask_each_where_any<M>(

@@ -12,7 +12,7 @@ const FEW: usize = 3;
 /// Machines are looked up by id at most so many in a call: more that are not in the list are no deleted machines but another account.
 const MOST_MISSING: usize = 100;
 
-/// [`Machines`] of a cloud with a list of all machines, and an answer for one id, but without a filter for many ids. Whoever implements it has [`Machines`],
+/// [`Machines`] of a cloud with a list of all machines, and an answer for one id, but without a filter for many ids. Every implementation of it has [`Machines`],
 /// and with that `Instances`.
 ///
 /// A few are fetched one by one; many are taken from the list, and only what is missing there is looked up by id. An id is denied only where the cloud shows
@@ -36,31 +36,31 @@ pub trait Listing: Provider {
     /// Every machine that Nodes may have, page by page. One that cannot be read is left out, and looked up by its id.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     fn each(&self, each: &mut dyn FnMut(Self::Machine)) -> Result<(), Failure>;
 
     /// Machines that may have this name, further ones too.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     fn named(&self, name: &str, each: &mut dyn FnMut(Self::Machine)) -> Result<(), Failure> {
         let _ = name;
         self.each(each)
     }
 
-    /// The machine of this id. None only where the cloud says that it has none.
+    /// The machine of this id. None only where the cloud reports it as not found.
     ///
     /// # Errors
-    /// What the cloud says; when it answers about another one.
+    /// The cloud's error; when it answers about another one.
     fn one(&self, id: &str) -> Result<Option<Self::Machine>, Failure>;
 
     /// Whether there is any machine, by a small request.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     fn sees_any(&self) -> Result<bool, Failure>;
 
-    /// A machine's id, as it stands in provider ids.
+    /// A machine's id, as in provider ids.
     fn id(machine: &Self::Machine) -> &str;
 
     /// Whether a Node of this name is the machine's.
@@ -69,7 +69,7 @@ pub trait Listing: Provider {
     /// The name's failure, where more has to be requested.
     fn is_called(&self, machine: &Self::Machine, name: &str) -> Result<bool, Failure>;
 
-    /// What people identify a machine by: to distinguish several of one name. By default its id.
+    /// What operators identify a machine by: to distinguish several of one name. By default its id.
     fn label(&self, machine: &Self::Machine) -> String {
         Self::id(machine).to_owned()
     }

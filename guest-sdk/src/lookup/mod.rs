@@ -28,7 +28,7 @@ pub use together::ask_together_where_any;
 /// Bytes of what separates two keys in a URL: `%2C`, or `&id=`.
 const SEPARATOR: usize = 3;
 
-/// By what a machine is looked for.
+/// By what a machine is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key<'n> {
     /// By its id, and by nothing else.
@@ -51,8 +51,8 @@ impl<'n> Key<'n> {
             .ok_or_else(|| Failure::invalid(format!("the provider id {provider_id} does not begin with {prefix}")))
     }
 
-    /// The id that `read` finds in the Node's provider id; its name where it has none. `whose` provider ids are (`Lab's`), and what one looks like, are for
-    /// people.
+    /// The id that `read` finds in the Node's provider id; its name where it has none. `whose` provider ids are (`Lab's`), and an example of one, are for
+    /// messages.
     ///
     /// # Errors
     /// `invalid` for the provider id of another cloud.
@@ -80,7 +80,7 @@ impl Key<'_> {
     }
 }
 
-/// An id that is looked for. Only a look-up makes them, so that nothing else can be [denied](Answers::denied).
+/// An id that is looked up. Only a look-up makes them, so that nothing else can be [denied](Answers::denied).
 #[derive(Debug, Clone, Copy)]
 pub struct Id<'n> {
     id: &'n str,
@@ -105,7 +105,7 @@ impl AsRef<str> for Id<'_> {
     }
 }
 
-/// A name that is looked for.
+/// A name that is looked up.
 #[derive(Debug, Clone, Copy)]
 pub struct Name<'n> {
     /// The name.
@@ -120,7 +120,7 @@ impl AsRef<str> for Name<'_> {
     }
 }
 
-/// All that is looked for in one call, each once and in the order of the Nodes.
+/// All that is looked up in one call, each once and in the order of the Nodes.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted<'n> {
     /// Ids.
@@ -182,7 +182,7 @@ pub enum Existing {
     Stopped(Instance),
 }
 
-/// Machines behind Nodes, the part that differs from cloud to cloud. Whoever implements it has [`Instances`].
+/// Machines behind Nodes, the part that differs from cloud to cloud. Every implementation of it has [`Instances`].
 pub trait Machines: Provider {
     /// A machine as the cloud returns it.
     type Machine;
@@ -198,7 +198,7 @@ pub trait Machines: Provider {
         Batch::default()
     }
 
-    /// Requests these ids, at most a [`batch`](Self::batch), and notes what the cloud says to each.
+    /// Requests these ids, at most a [`batch`](Self::batch), and notes the cloud's answer for each.
     ///
     /// # Errors
     /// What prevents every look-up.
@@ -225,7 +225,7 @@ pub trait Machines: Provider {
         Ok(())
     }
 
-    /// What people identify a machine by: to distinguish several of one name.
+    /// What operators identify a machine by: to distinguish several of one name.
     fn label(&self, machine: &Self::Machine) -> String;
 
     /// Descriptions of these machines for their Nodes, in their order, with what else has to be requested for that: for all at once. The provider
@@ -245,7 +245,7 @@ impl<P: Machines> Instances for P {
         let told = conclude(self, &wanted, &answers)?;
         let answer = |(node, key): (&NodeRef, Result<Key<'_>, Failure>)| {
             let key = key?;
-            // Only the id that stands in the Node counts, not one that was read out of its name.
+            // Only the id in the Node counts, not one that was read out of its name.
             let given = node.provider_id.as_ref().filter(|id| !id.is_empty());
             let machine = told.get(&key).cloned().unwrap_or(Ok(None))?;
             Ok(match (machine, key, given) {

@@ -6,7 +6,7 @@ use super::*;
 use crate::prelude::*;
 use crate::testing::FakeHost;
 
-/// What the cloud says to an id or a name.
+/// The cloud's answer for an id or a name.
 type Say = fn(&str) -> Vec<&str>;
 
 /// Each machine is its id, a `/` and its name.
@@ -85,7 +85,7 @@ impl Machines for Lab {
                 answers.found(Key::Name(name.name), machine.into());
             }
         }
-        // What nobody wants is not taken.
+        // What was not requested is ignored.
         answers.found(Key::Name("stranger"), "s/stranger".into());
         Ok(())
     }

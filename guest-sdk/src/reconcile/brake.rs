@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::Context;
 use crate::types::{Failure, FailureKind};
 
-/// Runs changes one after the other until it is too late for more. What is left fails in the same way and comes again with the next call.
+/// Runs changes one after the other until it is too late for more. What is left fails in the same way and is repeated with the next call.
 ///
 /// ```
 /// # use cloudwit_guest_sdk::{Context, Failure};

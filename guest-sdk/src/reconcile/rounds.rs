@@ -20,9 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What comes next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next<T, C> {
-    /// These changes, in this order. Then it is planned anew.
+    /// These changes, in this order. Then it is planned again.
     Changes(Vec<C>),
-    /// The cloud is at work; this is how it stands.
+    /// The cloud is at work; this is the progress.
     Wait(String),
     /// Nothing is left to do.
     Done(T),
@@ -47,7 +47,7 @@ impl<T, C> Next<T, C> {
     /// The same, and what `then` plans once it is done.
     ///
     /// # Errors
-    /// What `then` says.
+    /// The error of `then`.
     pub fn then<U>(self, then: impl FnOnce(T) -> Result<Next<U, C>, Failure>) -> Result<Next<U, C>, Failure> {
         match self {
             Self::Changes(changes) => Ok(Next::Changes(changes)),
@@ -57,12 +57,12 @@ impl<T, C> Next<T, C> {
     }
 }
 
-/// How the jobs of earlier calls stand.
+/// The state of earlier calls' jobs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Jobs {
     /// Those that continue.
     pub running: Vec<String>,
-    /// Whether one failed whose failure was reported before: what it was to do is planned anew.
+    /// Whether one failed whose failure was reported before: what it was to do is planned again.
     pub failed: bool,
 }
 
@@ -85,13 +85,13 @@ pub trait Apply {
     /// Makes a change of the thing of this id, as [`Rounds::new`] got it: the ids of the jobs by which the cloud continues with it, where it has such.
     ///
     /// # Errors
-    /// What the cloud says.
+    /// The cloud's error.
     fn apply(&self, id: &str, change: &Self::Change) -> Result<Vec<String>, Failure>;
 
-    /// How these jobs stand. To be replaced where there are jobs.
+    /// The state of these jobs. To be replaced where there are jobs.
     ///
     /// # Errors
-    /// Why one failed; what the cloud says.
+    /// Why one failed; the cloud's error.
     fn jobs(&self, jobs: Vec<String>) -> Result<Jobs, Failure> {
         drop(jobs);
         Ok(Jobs::default())
@@ -103,7 +103,7 @@ pub trait Kept {
     /// Whether nothing was read yet that others change too.
     fn is_unread(&self) -> bool;
 
-    /// Forgets what others change too, so that it is read again.
+    /// Drops what others change too, so that it is read again.
     fn forget(&self);
 }
 
@@ -150,7 +150,7 @@ pub struct Rounds<'a, A> {
 }
 
 impl<'a, A: Apply> Rounds<'a, A> {
-    /// With the thing of this id, which stands in what people read. `token` is that of the call.
+    /// With the object of this id, which is part of messages. `token` is that of the call.
     ///
     /// # Errors
     /// `pending` while jobs of earlier calls continue; why one failed.
@@ -174,7 +174,7 @@ impl<'a, A: Apply> Rounds<'a, A> {
     /// Plans and makes one round after the other.
     ///
     /// # Errors
-    /// `pending` while the cloud works on it; what `next` and the cloud say.
+    /// `pending` while the cloud works on it; the error of `next` or of the cloud.
     pub fn run<T>(mut self, next: impl FnMut() -> Result<Next<T, A::Change>, Failure>) -> Result<T, Failure> {
         self.each_round(None, &(), next)
     }

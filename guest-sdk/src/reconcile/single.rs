@@ -13,7 +13,7 @@ use crate::types::Failure;
 /// ```
 ///
 /// # Errors
-/// `conflict` with the ids of all, where there are several: to guess would change the wrong one.
+/// `conflict` with the ids of all, where there are several: a guess would change the wrong one.
 pub fn single<T>(mut found: Vec<T>, what: &str, id: impl Fn(&T) -> &str) -> Result<Option<T>, Failure> {
     if found.len() > 1 {
         let ids: Vec<&str> = found.iter().map(id).collect();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::context::{Context, RESERVE};
 use crate::types::{Failure, FailureKind};
 
-/// Looks after which waiting counts as failed: with the pauses of [`Steps::pending`] some five and a half minutes.
+/// Polls after which waiting counts as failed: with the pauses of [`Steps::pending`] some five and a half minutes.
 const LOOKS: u32 = 23;
 
 /// Most changes that are kept, the last ones: more than there are in a cycle of changes that a cloud undoes in turn.
@@ -65,7 +65,7 @@ pub struct Change<'a> {
 }
 
 impl<'a> Change<'a> {
-    /// Of this text, by which it is known again: all of what is sent, for a person to read.
+    /// Of this text, which identifies it: all of what is sent, readable.
     pub fn new(text: &'a str) -> Self {
         Self {
             text,
@@ -80,7 +80,7 @@ impl<'a> Change<'a> {
         Self { done_by: codes, ..self }
     }
 
-    /// These codes of the cloud mean that something else is going on, after which it has to be planned anew.
+    /// These codes of the cloud mean that another operation is in flight, after which it has to be planned again.
     pub fn busy_by(self, codes: &'a [&'a str]) -> Self {
         Self { busy_by: codes, ..self }
     }
@@ -147,11 +147,11 @@ impl Steps {
 
     /// Makes a change with `send`; none where it was made already.
     ///
-    /// The same change is never made twice with one token: a cloud that keeps another value than it was given would get it for ever.
+    /// The same change is never made twice with one token: a cloud that stores another value than it was given would get it forever.
     ///
     /// # Errors
     /// `pending` where the cloud is busy or the call has no time left for a further change; a failure where the cloud took this change before,
-    /// without effect; in a dry run what would be done; what `send` says.
+    /// without effect; in a dry run what would be done; the error of `send`.
     pub fn make<T>(
         &mut self,
         context: &Context,
@@ -187,7 +187,7 @@ impl Steps {
         Ok(made)
     }
 
-    /// The answer while the cloud works on it, and this is how it stands: `pending`, first for a second, then each time a fifth longer, and
+    /// The answer while the cloud works on it, and this is the progress: `pending`, first for a second, then each time a fifth longer, and
     /// `unavailable` after more than five minutes.
     pub fn pending(&self, state: impl Display) -> Failure {
         if self.looks >= LOOKS {

@@ -44,7 +44,7 @@ pub struct Annotation {
 
 impl Annotation {
     /// `key` is what follows the table's prefix, or the whole key if it has a slash; `{port}` in it is the number of a port ([`Reader::port`]). `default` is written as in an annotation and read by the
-    /// same reader; empty where there is none, or it comes from the configuration (say so in `meaning`).
+    /// same reader; empty where there is none, or it comes from the configuration (note that in `meaning`).
     pub const fn new(key: &'static str, default: &'static str, meaning: &'static str) -> Self {
         Self { key, default, meaning }
     }
@@ -129,7 +129,7 @@ impl Table {
 /// Reads annotations and collects what is wrong with them.
 ///
 /// Each reader gives the annotation's value, else the table's default, else none. One that is wrong counts as none, and
-/// [`finish`](Self::finish) tells. Blanks around values do not count, and an annotation with an empty value counts as an absent one, as
+/// [`finish`](Self::finish) reports it. Blanks around values do not count, and an annotation with an empty value counts as an absent one, as
 /// with upstream's providers.
 #[derive(Debug)]
 #[must_use = "finish() tells the mistakes"]
@@ -141,12 +141,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// Continues with the annotations of one port: `{port}` in keys stands for its number, until the next call.
+    /// Continues with the annotations of one port: `{port}` in keys is replaced by its number, until the next call.
     pub const fn port(&mut self, number: u16) {
         self.port = Some(number);
     }
 
-    /// The text as it stands.
+    /// The text as it is.
     pub fn text(&mut self, key: &str) -> Option<&'a str> {
         self.value(key)
     }
@@ -178,7 +178,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One of these words, in whatever case, as what it stands for.
+    /// One of these words, in any case, as its value.
     pub fn word<T: Copy>(&mut self, key: &str, words: &[(&str, T)]) -> Option<T> {
         let text = self.text(key)?;
         let found = words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text));
@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
         found.map(|(_, value)| *value)
     }
 
-    /// What stands between commas; empty entries do not count.
+    /// What is between commas; empty entries do not count.
     pub fn list(&mut self, key: &str) -> Option<Vec<&'a str>> {
         Some(entries(self.text(key)?).collect())
     }

@@ -50,7 +50,7 @@ impl MachineLocation {
 }
 
 impl Resolver {
-    /// The same without the search domains of which `is_useless` is true. It sees them in lower case and without the last dot.
+    /// The same without the search domains of which `is_useless` is true. It gets them in lower case and without the last dot.
     pub fn without_searches(mut self, is_useless: impl Fn(&str) -> bool) -> Self {
         self.searches
             .retain(|search| !is_useless(search.trim_end_matches('.').to_ascii_lowercase().as_str()));

@@ -8,7 +8,7 @@ pub trait Clusters: Provider {
     /// All that the configuration can mean, at most 1,000.
     ///
     /// # Errors
-    /// What the cloud said.
+    /// The cloud's error.
     fn clusters(&self) -> Result<Vec<KnownCluster>, Failure>;
 }
 
@@ -27,16 +27,16 @@ pub trait Location: Provider {
     /// [`Instances`](crate::Instances) finds it, its provider id, its zone. Called on a machine, without secrets.
     ///
     /// # Errors
-    /// `denied` when the metadata service is not granted; else what it said.
+    /// `denied` when the metadata service is not granted; else its error.
     fn locate(config: Self::Config, context: Context, hostname: &str) -> Result<MachineLocation, Failure>;
 }
 
 /// Public keys with which one logs in to all machines. Export `ssh-keys` of the contract, where one change reaches the machines there are and those to come.
 pub trait SshKeys: Provider {
-    /// Sees to it that this user can log in with this key on all machines. Keys that are there stay. Calls for one provider never overlap; others may change the
+    /// Ensures that this user can log in with this key on all machines. Keys that are there stay. Calls for one provider never overlap; others may change the
     /// same thing meanwhile, so answer `conflict` rather than take keys away that they added.
     ///
     /// # Errors
-    /// `pending` while the cloud works on it; else what the cloud said.
+    /// `pending` while the cloud works on it; else the cloud's error.
     fn ensure_ssh_key(&self, key: &SshKey, token: Option<&str>) -> Result<EnsuredKey, Failure>;
 }

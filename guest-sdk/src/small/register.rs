@@ -1,4 +1,4 @@
-//! What stands between the component's exports and these traits, as in `register`.
+//! The layer between the component's exports and these traits, as in `register`.
 
 use crate::bindings::{clusters, dns, location, ssh_keys};
 use crate::register::{configured, start};

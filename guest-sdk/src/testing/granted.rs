@@ -112,7 +112,7 @@ fn covers(wish: &HttpWish, to: &HttpWish) -> bool {
         && to.methods.iter().all(|method| wish.methods.contains(method))
 }
 
-/// `*.example.com` stands for all below it.
+/// `*.example.com` matches all below it.
 fn is_host(pattern: &str, host: &str) -> bool {
     let (pattern, host) = (pattern.to_ascii_lowercase(), host.to_ascii_lowercase());
     match pattern.strip_prefix('*') {

@@ -129,10 +129,10 @@ impl World {
     }
 }
 
-/// What a call may take where the operator says nothing (`limits.wallTime`), in seconds.
+/// Default of `limits.wallTime`, what a call may take, in seconds.
 const CALL_SECONDS: u64 = 60;
 
-/// What a provider's state may hold where the operator says nothing (`grants.state.maxBytes`), in bytes.
+/// Default of `grants.state.maxBytes`, what a provider's state may hold, in bytes.
 const STATE_LIMIT: u64 = 1_048_576;
 
 thread_local! {
@@ -250,7 +250,7 @@ impl FakeHost {
         self
     }
 
-    /// Another call holds the lock of this name. Who waits for it sees `meanwhile` happen, and then the lock is free.
+    /// Another call holds the lock of this name. For a waiting call `meanwhile` happens, and then the lock is free.
     pub fn locked(&self, name: &str, meanwhile: impl FnOnce() + 'static) -> &Self {
         world(|world| world.locked_by_others.insert(name.into(), Box::new(meanwhile)));
         self
@@ -298,12 +298,12 @@ impl FakeHost {
         P::scrub(register::configured::<P>()?, Context::new(), found)
     }
 
-    /// What `info.check` says to the configuration.
+    /// The problems that `info.check` finds in the configuration.
     pub fn check<P: Provider>(&self) -> Vec<Problem> {
         crate::config::check::<P>()
     }
 
-    /// What `info.describe` says.
+    /// The answer of `info.describe`.
     pub fn describe<P: Provider>(&self) -> Description {
         P::describe(crate::config::read::<P>().ok().as_ref())
     }
@@ -328,7 +328,7 @@ impl Drop for FakeHost {
     }
 }
 
-/// The placeholder of a secret in tests, which tells what it stands for: `host.expect(..).with_header("x-token", &placeholder("token",
+/// The placeholder of a secret in tests, which shows its secret and encoding: `host.expect(..).with_header("x-token", &placeholder("token",
 /// Encoding::Base64))` insists that this header carries the secret `token` in Base64. A real one cannot be guessed and differs in each call.
 pub fn placeholder(name: &str, encoding: Encoding) -> String {
     let encoding = match encoding {

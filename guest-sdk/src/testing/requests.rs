@@ -1,6 +1,6 @@
 //! The requests of a test: what is expected, what comes back, and what was sent.
 //!
-//! Answers recorded from a real server are text files of the provider, with lines that say how they were recorded before them; [`recorded`] takes these off:
+//! Answers recorded from a real server are text files of the provider, with lines about how they were recorded before them; [`recorded`] takes these off:
 //!
 //! ```
 //! # use cloudwit_guest_sdk::{Failure, form::Form, testing::{FakeHost, recorded}};
@@ -60,7 +60,7 @@ impl Requests {
 }
 
 impl FakeHost {
-    /// The next request has to be this one: method and whole URL with its query. Say what comes back.
+    /// The next request has to be this one: method and whole URL with its query. Continue with the answer.
     pub fn expect(&self, method: &str, url: &str) -> Expectation<'_> {
         Expectation {
             expected: Expected {
@@ -231,7 +231,7 @@ impl Expectation<'_> {
     }
 }
 
-/// The text of a recorded file without the lines at its beginning that start with `#` and say how it was recorded.
+/// The text of a recorded file without the lines at its beginning that start with `#` and describe how it was recorded.
 pub fn recorded(file: &str) -> &str {
     let mut text = file;
     while let Some((_, rest)) = text.split_once('\n').filter(|_| text.starts_with('#')) {
@@ -268,7 +268,7 @@ pub(crate) fn answer(request: &Request, body: &[u8]) -> Result<Answer, Transport
             next.insist_on(&sent);
             (next.after, next.answer)
         }
-        // The server itself may ask the host, so it is not in the world meanwhile.
+        // The server itself may call the host, so it is not in the world meanwhile.
         (None, Some(mut server)) => {
             let answer = server(&sent);
             world(|world| {

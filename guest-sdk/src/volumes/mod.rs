@@ -79,7 +79,7 @@ pub fn place_labels(zones: &[&str], region: Option<&str>) -> Vec<Pair> {
     known.map(|(key, value)| Pair::new(key, value)).collect()
 }
 
-/// What stands between the zones of one label (`cloud-provider volume/constants.go`, `LabelMultiZoneDelimiter`).
+/// The separator of zones of one label (`cloud-provider volume/constants.go`, `LabelMultiZoneDelimiter`).
 pub const MANY_ZONES: &str = "__";
 
 impl Driver {

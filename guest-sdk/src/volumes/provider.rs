@@ -6,7 +6,7 @@ use crate::{Failure, Provider};
 
 /// Volumes: created, attached to machines, deleted. Export `volumes` of the contract.
 ///
-/// Calls about one volume or one name never overlap. What takes its time is answered with [`Failure::pending`] and called again with its token; a token can be
+/// Calls about one volume or one name never overlap. What takes time is answered with [`Failure::pending`] and called again with its token; a token can be
 /// lost, so find by name and id first. What is there already as requested is success, and so is what does not exist when it is deleted or detached.
 pub trait Volumes: Provider {
     /// What volumes of this cloud are. No network; must answer even when the configuration is wrong or missing.
@@ -18,7 +18,7 @@ pub trait Volumes: Provider {
     /// What prevents every look-up.
     fn volume_nodes(&self, nodes: &[NodeRef]) -> Result<Each<VolumeNode>, Failure>;
 
-    /// The volumes with these ids, in their order and number (at most 100). None for what the cloud says does not exist, and for an id that it cannot have given
+    /// The volumes with these ids, in their order and number (at most 100). None for what the cloud reports as not found, and for an id that it cannot have given
     /// out. List pages of volumes instead of fetching each.
     ///
     /// # Errors
@@ -28,13 +28,13 @@ pub trait Volumes: Provider {
     /// Creates a volume, or finds the one of this name that was created before. It succeeds when the volume can be attached.
     ///
     /// # Errors
-    /// `already-exists` when the volume of this name is not as requested, `pending` while the cloud works on it; else what the cloud said.
+    /// `already-exists` when the volume of this name is not as requested, `pending` while the cloud works on it; else the cloud's error.
     fn create_volume(&self, new: &NewVolume, token: Option<&str>) -> Result<Volume, Failure>;
 
     /// Deletes a volume. Success when there is none.
     ///
     /// # Errors
-    /// `failed-precondition` while it is attached, `pending` while the cloud works on it; else what the cloud said.
+    /// `failed-precondition` while it is attached, `pending` while the cloud works on it; else the cloud's error.
     fn delete_volume(&self, id: &str, token: Option<&str>) -> Result<(), Failure>;
 
     /// Attaches volumes, in the order and number of `attachments` (at most 100).
@@ -58,7 +58,7 @@ pub trait VolumeExpansion: Volumes {
     /// Lets a volume grow into this range. Success when it is large enough.
     ///
     /// # Errors
-    /// `out-of-range`, `failed-precondition` while it is attached and cannot grow so, `not-found`, `pending`; else what the cloud said.
+    /// `out-of-range`, `failed-precondition` while it is attached and cannot grow so, `not-found`, `pending`; else the cloud's error.
     fn expand_volume(&self, id: &str, size: SizeRange, token: Option<&str>) -> Result<Expanded, Failure>;
 }
 
@@ -67,7 +67,7 @@ pub trait VolumeListing: Volumes {
     /// A page of this cluster's volumes, at most `limit` (1 to 1,000).
     ///
     /// # Errors
-    /// `aborted` for an `after` that is not good any more; else what the cloud said.
+    /// `aborted` for an `after` that is not good any more; else the cloud's error.
     fn list_volumes(&self, after: Option<&str>, limit: u32) -> Result<VolumePage, Failure>;
 }
 
@@ -76,13 +76,13 @@ pub trait VolumeSnapshots: Volumes {
     /// Makes a snapshot, or finds the one of this name. It succeeds as soon as the content is fixed.
     ///
     /// # Errors
-    /// `already-exists` when the snapshot of this name is of another volume, `not-found` when there is no such volume, `pending`; else what the cloud said.
+    /// `already-exists` when the snapshot of this name is of another volume, `not-found` when there is no such volume, `pending`; else the cloud's error.
     fn create_snapshot(&self, new: &NewSnapshot, token: Option<&str>) -> Result<Snapshot, Failure>;
 
     /// Deletes a snapshot. Success when there is none.
     ///
     /// # Errors
-    /// What the cloud said.
+    /// The cloud's error.
     fn delete_snapshot(&self, id: &str, token: Option<&str>) -> Result<(), Failure>;
 
     /// The snapshots with these ids, as [`Volumes::get_volumes`].
@@ -94,7 +94,7 @@ pub trait VolumeSnapshots: Volumes {
     /// A page of this cluster's snapshots, or of those of one volume, at most `limit` (1 to 1,000).
     ///
     /// # Errors
-    /// `aborted` for an `after` that is not good any more; else what the cloud said.
+    /// `aborted` for an `after` that is not good any more; else the cloud's error.
     fn list_snapshots(&self, volume: Option<&str>, after: Option<&str>, limit: u32) -> Result<SnapshotPage, Failure>;
 }
 
@@ -103,7 +103,7 @@ pub trait VolumeModification: Volumes {
     /// Changes what `parameters` name.
     ///
     /// # Errors
-    /// `invalid` for a parameter that is unknown or cannot be changed, `not-found`, `pending`; else what the cloud said.
+    /// `invalid` for a parameter that is unknown or cannot be changed, `not-found`, `pending`; else the cloud's error.
     fn modify_volume(&self, id: &str, parameters: &[Pair], token: Option<&str>) -> Result<(), Failure>;
 }
 
@@ -112,7 +112,7 @@ pub trait VolumeCapacity: Volumes {
     /// How much room there is. Changes nothing.
     ///
     /// # Errors
-    /// What the cloud said.
+    /// The cloud's error.
     fn volume_capacity(&self, query: &CapacityQuery) -> Result<Capacity, Failure>;
 }
 

@@ -1,4 +1,4 @@
-//! What stands between the component's exports and the traits about volumes, as in `register`.
+//! The layer between the component's exports and the traits about volumes, as in `register`.
 
 use crate::bindings::{
     volume_capacity, volume_expansion, volume_labels, volume_listing, volume_modification, volume_snapshots, volumes,

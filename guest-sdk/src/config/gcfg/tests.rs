@@ -1,4 +1,4 @@
-//! What git-config text becomes, and what is said about text that is none.
+//! What git-config text becomes, and the errors for text that is none.
 
 use serde::Deserialize;
 

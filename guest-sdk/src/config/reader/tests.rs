@@ -1,4 +1,4 @@
-//! What a configuration may look like, and what is said about one that is wrong.
+//! What a configuration may look like, and the problems of one that is wrong.
 
 use std::collections::BTreeMap;
 

@@ -4,7 +4,7 @@ use super::*;
 use crate::testing::FakeHost;
 use crate::types::FailureKind;
 
-/// A cloud that says to each change what `say` says, and notes what it was sent.
+/// A cloud that answers each change with the result of `say`, and records what it was sent.
 struct Lab<'s> {
     say: &'s dyn Fn(&str) -> Result<Vec<String>, Failure>,
     stands: Jobs,

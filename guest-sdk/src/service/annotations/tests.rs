@@ -1,4 +1,4 @@
-//! Annotations as people write them.
+//! Annotations as users write them.
 
 use super::*;
 use crate::testing::{FakeHost, assert_readme};

@@ -1,4 +1,4 @@
-//! What the fake says to requests that are not as expected.
+//! The fake's errors for requests that are not as expected.
 
 use serde_json::json;
 
