@@ -29,8 +29,9 @@ class Stage:
             answer = _answer(self.application, environ)
             if self.after:
                 self.after(environ, answer)
-        status, headers, body = answer
-        self._remember(environ, status)
+            status, headers, body = answer
+            # Before anybody can see what it has done.
+            self._remember(environ, status)
         start_response(status, headers)
         return [body]
 
