@@ -24,13 +24,19 @@ async fn killed_while_making_one_it_continues_where_it_was() {
         (Cloud::Network, Point::after(Method::PUT, "/v2.0/ports/")),
     ];
     let mut stage = Stage::new(ALL).await;
+    let mut points = points.into_iter();
+    let (cloud, point) = points.next().unwrap();
+    let mut stop = stage.scene.gate(cloud).stop_at(point);
     stage.create(ServiceBuilder::new("web")).await;
     for (cloud, point) in points {
-        let stop = stage.scene.gate(cloud).stop_at(point);
         stop.reached().await;
         stage.kill();
+        stop = stage.scene.gate(cloud).stop_at(point);
         stage.start();
     }
+    stop.reached().await;
+    stage.kill();
+    stage.start();
     stage.exposed("web").await;
     let shown = stage.shown().await;
     assert_eq!(

@@ -92,6 +92,8 @@ async fn edit_that_comes_second_is_reported_once_and_made_again() {
     assert_eq!(fault.met(), 1);
     let ours = ours(&stage).await;
     assert!(groups(&stage, &path).await.contains(&ours));
+    // Events are written by another task than the address.
+    stage.told("web", "current revision is 5").await;
     let events = stage.events(&service).await;
     let failed: Vec<_> = events.iter().filter(|event| event.contains("Failed")).collect();
     assert!(
