@@ -1,11 +1,15 @@
 //! Requests as the sidecars make them.
 
+use std::fmt::Debug;
 use std::time::Duration;
 
 use cloudwit_csi::proto::volume_capability::access_mode::Mode;
 use cloudwit_csi::proto::volume_capability::{AccessMode, AccessType, MountVolume};
 use cloudwit_csi::proto::*;
-use tonic::Request;
+use cloudwit_test_support::eventually;
+use tonic::{Code, Request, Response, Status};
+
+use crate::hosting::LONG;
 
 pub const GIB: i64 = 1 << 30;
 
@@ -85,4 +89,24 @@ pub fn within<T>(time: Duration, message: T) -> Request<T> {
     let mut request = Request::new(message);
     request.set_timeout(time);
     request
+}
+
+/// What the driver says to a request whose time is up, sent as often as that takes: the client waits no longer than that time either, and on a busy machine it
+/// gives up first now and then.
+pub async fn overdue<T, Fut>(mut send: impl FnMut() -> Fut) -> Status
+where
+    T: Debug,
+    Fut: Future<Output = Result<Response<T>, Status>>,
+{
+    let look = || {
+        let sent = send();
+        async move {
+            match sent.await {
+                Ok(answer) => panic!("{answer:?}"),
+                Err(given_up) if given_up.code() == Code::Cancelled => Err(given_up),
+                Err(said) => Ok(said),
+            }
+        }
+    };
+    eventually(LONG, "the driver's own answer", look).await
 }

@@ -10,7 +10,7 @@ use http::{Method, StatusCode};
 use tonic::Code;
 
 use crate::driver::{Cinder, wanted};
-use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish, within};
+use crate::sidecar_requests::{GIB, delete, grow, overdue, publish, unpublish, within};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn answers_that_never_come_make_no_second_volume() {
@@ -74,20 +74,24 @@ async fn failed_creation_between_two_rpcs_is_read_by_the_next() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
     cinder.project.fail_volumes(9).await.unwrap();
-    let mut late = 0;
+    let (mut late, mut lost) = (0, 0);
     let full = loop {
         // As short as an RPC of a busy sidecar.
         let new = within(Duration::from_millis(1_500), wanted("pvc-1"));
-        match client.create_volume(new).await.unwrap_err() {
-            status if status.code() == Code::DeadlineExceeded => late += 1,
-            status => break status,
+        let status = client.create_volume(new).await.unwrap_err();
+        match status.code() {
+            Code::DeadlineExceeded => late += 1,
+            // The client gave it up before the answer arrived, which may have been the refusal.
+            Code::Cancelled => lost += 1,
+            _ => break status,
         }
         let posts = cinder.count(Service::BlockStorage, "POST", "/volumes").await;
-        assert!(late < 200 && posts <= 1, "{late} {posts}");
+        assert!(late + lost < 200 && posts <= 1 + lost, "{late} {lost} {posts}");
     };
     assert_eq!(full.code(), Code::ResourceExhausted, "{full:?}");
-    assert!(late > 0);
-    assert_eq!(cinder.count(Service::BlockStorage, "POST", "/volumes").await, 1);
+    assert!(late + lost > 0);
+    let posts = cinder.count(Service::BlockStorage, "POST", "/volumes").await;
+    assert!((1..=1 + lost).contains(&posts), "{lost} {posts}");
     assert_eq!(cinder.project.volumes().await.unwrap().len(), 0);
 }
 
@@ -96,10 +100,12 @@ async fn states_that_never_end_are_given_up_by_the_call_alone() {
     let cinder = Cinder::start().await;
     let mut client = cinder.client().await;
     cinder.project.volume_pace(None).await.unwrap();
-    let late = client
-        .create_volume(within(Duration::from_secs(5), wanted("pvc-1")))
-        .await
-        .unwrap_err();
+    let soon = Duration::from_secs(5);
+    let late = overdue(|| {
+        let (new, mut client) = (within(soon, wanted("pvc-1")), client.clone());
+        async move { client.create_volume(new).await }
+    })
+    .await;
     assert_eq!(late.code(), Code::DeadlineExceeded);
     assert!(late.message().starts_with("still waiting: "), "{late:?}");
     cinder.project.volume_pace(Some(0.0)).await.unwrap();
