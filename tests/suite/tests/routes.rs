@@ -7,10 +7,11 @@ use std::time::Duration;
 use cloudwit_controllers::{Controller, Options};
 use cloudwit_suite::common::fake_routes;
 use cloudwit_suite::common::harness;
-use cloudwit_test_support::NodeBuilder;
+use cloudwit_test_support::{NodeBuilder, eventually};
 use fake_routes::FakeRoutes;
-use harness::{Alone, Running, alone, until};
-use kube::api::{DeleteParams, Patch, PatchParams, PostParams};
+use harness::{Alone, Running, SOON, alone, until};
+use kube::ResourceExt;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
 use serde_json::json;
 
 fn run(alone: &Alone, cloud: &Arc<FakeRoutes>) -> Running {
@@ -31,6 +32,16 @@ async fn node(alone: &Alone, name: &str, range: &str) {
         .create(&alone.client)
         .await
         .unwrap();
+    cached(alone, name).await;
+}
+
+/// Waits until the API server's cache of Nodes, which a controller begins with, has this one: it lags behind their creation.
+async fn cached(alone: &Alone, name: &str) {
+    until("the Node is in the cache", || async {
+        let nodes = alone.nodes().list(&ListParams::default().match_any()).await.unwrap();
+        nodes.iter().any(|node| node.name_any() == name)
+    })
+    .await;
 }
 
 /// Status, reason and the time of the last transition of `NetworkUnavailable`.
@@ -59,6 +70,7 @@ async fn nodes_with_pod_ranges_get_routes_and_conditions_in_one_call() {
         .build();
     dual.spec.as_mut().unwrap().pod_cidrs = Some(vec!["10.120.1.0/24".into(), "fd00:120:0:1::/64".into()]);
     alone.nodes().create(&PostParams::default(), &dual).await.unwrap();
+    cached(&alone, "node-1").await;
     node(&alone, "node-2", "10.120.2.0/24").await;
     NodeBuilder::new("node-3")
         .initialised()
@@ -156,11 +168,17 @@ async fn foreign_routes_stay_and_blackholes_are_replaced_at_once() {
 async fn failed_route_is_reported_and_tried_again_alone() {
     let alone = alone().await;
     let cloud = Arc::new(FakeRoutes::default());
-    cloud.fail("10.120.1.0/24", 1);
+    // Twice, so that the failure lasts for 15 s and is seen on a busy machine too.
+    cloud.fail("10.120.1.0/24", 2);
     node(&alone, "node-1", "10.120.1.0/24").await;
     node(&alone, "node-2", "10.120.2.0/24").await;
     let running = run(&alone, &cloud);
-    until("one failed", || is(&alone, "node-1", "True", "NoRouteCreated")).await;
+    let failed_at = eventually(SOON, "one failed", || async {
+        let found = condition(&alone, "node-1").await;
+        found.filter(|found| (found.0.as_str(), found.1.as_str()) == ("True", "NoRouteCreated"))
+    })
+    .await
+    .2;
     until("one did not", || is(&alone, "node-2", "False", "RouteCreated")).await;
     until("the Event tells", || async {
         alone
@@ -169,7 +187,6 @@ async fn failed_route_is_reported_and_tried_again_alone() {
             .contains(&"FailedToCreateRoute".into())
     })
     .await;
-    let failed_at = condition(&alone, "node-1").await.unwrap().2;
     until("it is tried again", || is(&alone, "node-1", "False", "RouteCreated")).await;
     let creations: Vec<Vec<String>> = cloud.applies().into_iter().map(|(created, _)| created).collect();
     assert_eq!(
@@ -177,10 +194,10 @@ async fn failed_route_is_reported_and_tried_again_alone() {
         Some(&vec!["10.120.1.0/24".to_owned()]),
         "{creations:?}"
     );
-    // The second Node may come after the first pass: the API server's cache of Nodes lags behind their creation.
     let mut all = creations.concat();
     all.sort();
-    assert_eq!(all, ["10.120.1.0/24", "10.120.1.0/24", "10.120.2.0/24"]);
+    let expected = ["10.120.1.0/24"; 3].into_iter().chain(["10.120.2.0/24"]);
+    assert!(all.iter().map(String::as_str).eq(expected), "{creations:?}");
     assert_ne!(
         condition(&alone, "node-1").await.unwrap().2,
         failed_at,
@@ -191,7 +208,7 @@ async fn failed_route_is_reported_and_tried_again_alone() {
         1.0
     );
     let retried = r#"route_controller_route_sync_total{outcome="changed",trigger="retry"}"#;
-    until("the second try is counted", || async { running.metric(retried) == 1.0 }).await;
+    until("the last try is counted", || async { running.metric(retried) == 1.0 }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -241,8 +258,10 @@ async fn a_list_that_fails_changes_nothing_and_is_tried_again() {
     cloud.add(Some("node-1"), "10.120.9.0/24", false);
     node(&alone, "node-1", "10.120.1.0/24").await;
     let running = run(&alone, &cloud);
-    until("the list has failed", || async { cloud.lists() == 1 }).await;
-    assert_eq!((cloud.applies(), condition(&alone, "node-1").await), (vec![], None));
+    until("the list has failed", || async { cloud.lists() >= 1 }).await;
+    let seen = (cloud.applies(), condition(&alone, "node-1").await);
+    // On a busy machine the next one may have come meanwhile.
+    assert!(cloud.lists() > 1 || seen == (vec![], None), "{seen:?}");
     until("the second one did not", || {
         is(&alone, "node-1", "False", "RouteCreated")
     })
