@@ -248,6 +248,8 @@ fn flags_for(kubeconfig: &Path, providers: &Path) -> Vec<String> {
         format!("--kubeconfig={}", kubeconfig.display()),
         format!("--provider-dir={}", providers.display()),
         "--cloud-provider=sim".into(),
+        "--admin-address=127.0.0.1:0".into(),
+        "--secure-port=0".into(),
     ]
 }
 

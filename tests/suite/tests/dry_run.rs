@@ -15,7 +15,7 @@ use k8s_openapi::api::core::v1::{Event, Node, Service};
 use kube::api::{DeleteParams, ListParams};
 use kube::{Api, ResourceExt};
 
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(300);
 
 /// What changes something in the cloud.
 const WRITES: [Operation; 5] = [
@@ -69,7 +69,7 @@ impl Scene {
         for name in ["made", "leaving"] {
             ServiceBuilder::new(name).create(&self.0.client).await.unwrap();
         }
-        let before = self.start(&["--leader-elect=true"]);
+        let mut before = self.start(&["--leader-elect=true"]);
         eventually(SOON, "both are ready", || async {
             let services = self.services().list(&ListParams::default()).await.unwrap();
             let ready = |service: &&Service| {
@@ -79,7 +79,12 @@ impl Scene {
             services.iter().filter(ready).count() == 2
         })
         .await;
-        drop(before);
+        before.signal("TERM").unwrap();
+        eventually(SOON, "it has given its Lease back and ended", || {
+            let ended = before.ended().unwrap();
+            async move { ended }
+        })
+        .await;
     }
 
     fn start(&self, flags: &[&str]) -> Child {
