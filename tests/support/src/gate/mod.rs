@@ -32,7 +32,7 @@ use crate::gate::fault::Fault;
 use crate::wait::within;
 
 /// How long a process may take to come to a point.
-const REACHED: Duration = Duration::from_secs(60);
+const REACHED: Duration = Duration::from_secs(300);
 
 /// Requests with this method, this text in their target and all these texts in their body. In a target only whole names count:
 /// `/v1/load-balancers/lb-1` is not in `/v1/load-balancers/lb-13`.
@@ -102,7 +102,7 @@ impl Stop {
     ///
     /// # Panics
     ///
-    /// When none comes within a minute; the message names the point.
+    /// When none comes within five minutes; the message names the point.
     pub async fn reached(&self) {
         let reached = within(REACHED, || async { self.count() > 0 }).await;
         assert!(reached.is_ok(), "no request came to {:?}", self.point);

@@ -24,8 +24,8 @@ use crate::scenes::deployment::{Deployment, TOKEN};
 use crate::wait::eventually;
 use crate::{ApiServer, programs};
 
-/// How long anything may take on a busy machine.
-pub const SOON: Duration = Duration::from_secs(60);
+/// How long anything may take on a busy machine, where each process compiles the component anew.
+pub const SOON: Duration = Duration::from_secs(300);
 
 /// What keeps a Service until its load balancer is deleted (`k8s.io/cloud-provider/service/helpers`, `LoadBalancerCleanupFinalizer`).
 pub const CLEANUP_FINALIZER: &str = "service.kubernetes.io/load-balancer-cleanup";
@@ -135,7 +135,7 @@ impl Rig {
     ///
     /// # Panics
     ///
-    /// When it still does after a minute, with what it says and the end of the process's log.
+    /// When it still does after [`SOON`], with what it says and the end of the process's log.
     pub async fn settled<Fut: Future<Output = Result<(), String>>>(&self, what: &str, mut wrong: impl FnMut() -> Fut) {
         let log = || self.process.as_ref().map(Child::log_end).unwrap_or_default();
         eventually(SOON, what, || {
