@@ -399,7 +399,7 @@ async fn garbage_is_a_success_that_is_no_json() {
 #[tokio::test]
 async fn requests_at_the_same_time_are_counted() {
     let test = Test::with(SimCloudOptions {
-        latency: Duration::from_millis(200),
+        latency: Duration::from_secs(3),
         ..SimCloudOptions::default()
     })
     .await;
