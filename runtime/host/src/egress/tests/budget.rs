@@ -19,6 +19,12 @@ use crate::net::testing::TestServer;
 
 const SECOND: Duration = Duration::from_secs(1);
 
+/// What a call has left that is not short of time, on a busy machine too.
+const LONG: Duration = Duration::from_secs(30);
+
+/// The pause that the server sets, in seconds: long enough that it is not over when the next call begins.
+const PAUSE: u64 = 6;
+
 fn budget(requests_per_second: f64, burst: u32) -> Arc<RequestBudget> {
     let grant = HttpGrant {
         requests_per_second: Some(requests_per_second),
@@ -144,11 +150,11 @@ async fn deckhouse_12982_limiter_guards_cloud_and_metric_shows_it() {
     let (server, metrics) = (TestServer::start().await, EgressMetrics::default());
     let egress = egress(&server, ", requestsPerSecond: 0.01, burst: 3", &metrics);
     for _ in 0..3 {
-        assert_eq!(get(&egress, &server, "/", SECOND).await.0, 200);
+        assert_eq!(get(&egress, &server, "/", LONG).await.0, 200);
     }
-    let (status, after, text) = get(&egress, &server, "/", SECOND).await;
+    let (status, after, text) = get(&egress, &server, "/", LONG).await;
     assert_eq!(status, 429);
-    assert!(after.is_some_and(|after| (90..=100).contains(&after)), "{after:?}");
+    assert!(after.is_some_and(|after| (70..=100).contains(&after)), "{after:?}");
     assert!(
         text.contains("not sent by Cloudwit") && text.contains("requestsPerSecond"),
         "{text}"
@@ -165,16 +171,17 @@ async fn syself_1331_retry_after_holds_for_all_calls() {
     for status in [429, 503] {
         let before = server.requests();
         let began = Instant::now();
-        let asked = get(&egress, &server, &format!("/answer/{status}/1"), 30 * SECOND).await;
-        assert_eq!((asked.0, asked.1), (status, Some(1)));
+        let asked = get(&egress, &server, &format!("/answer/{status}/{PAUSE}"), LONG).await;
+        assert_eq!((asked.0, asked.1), (status, Some(PAUSE)));
         // Who has no time is told so without a request, the others all wait, and all arrive.
         let (status, after, text) = get(&egress, &server, "/", SECOND / 2).await;
-        assert_eq!((status, after), (429, Some(1)));
+        assert_eq!(status, 429);
+        assert!(after.is_some_and(|after| (1..=PAUSE).contains(&after)), "{after:?}");
         assert!(text.contains("set a pause"), "{text}");
         assert_eq!(server.requests(), before + 1);
-        let answers = join_all((0..20).map(|_| get(&egress, &server, "/", 30 * SECOND))).await;
+        let answers = join_all((0..20).map(|_| get(&egress, &server, "/", LONG))).await;
         assert!(answers.iter().all(|(status, ..)| *status == 200));
-        assert!(began.elapsed() >= SECOND);
+        assert!(began.elapsed() >= Duration::from_secs(PAUSE));
         assert_eq!(server.requests(), before + 21);
     }
     let pauses = r#"cloudwit_egress_pauses_total{provider="test"}"#;
@@ -191,8 +198,8 @@ async fn a_pause_is_for_one_api_host_and_not_for_its_neighbour() {
     );
     let grants: Grants = serde_saphyr::from_str(&yaml).unwrap();
     let egress = Egress::new("test", &grants, EgressMetrics::default()).unwrap();
-    assert_eq!(get(&egress, &paused, "/answer/429/60", SECOND).await.0, 429);
-    assert_eq!(get(&egress, &other, "/", SECOND).await.0, 200);
+    assert_eq!(get(&egress, &paused, "/answer/429/60", LONG).await.0, 429);
+    assert_eq!(get(&egress, &other, "/", LONG).await.0, 200);
     assert_eq!(get(&egress, &paused, "/", SECOND).await.0, 429);
     assert_eq!(paused.requests(), 1);
 }

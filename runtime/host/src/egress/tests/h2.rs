@@ -22,7 +22,7 @@ use crate::net::resolver::{Lookup, LookupFuture};
 use crate::secrets::keys::Keyring;
 
 /// Far more than anything here takes.
-const LONG: Duration = Duration::from_secs(20);
+const LONG: Duration = Duration::from_secs(300);
 
 /// What one piece of a body has, in bytes.
 const PIECE: usize = 16 << 10;

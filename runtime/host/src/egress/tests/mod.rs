@@ -485,12 +485,10 @@ async fn slow_connect_is_bounded_by_guest_and_grant() {
 #[tokio::test]
 async fn an_unknown_name_and_a_closed_port_have_their_own_errors() {
     let server = TestServer::start().await;
-    let closed = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .port();
+    // Bound, so that no other test gets the port, and never listening.
+    let bound = tokio::net::TcpSocket::new_v4().unwrap();
+    bound.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let closed = bound.local_addr().unwrap().port();
     assert_ne!(closed, server.port);
     let egress = egress(&format!(
         "http: [{{host: unknown.example}}, {{scheme: http, host: 127.0.0.1, port: {closed}, allowLoopback: true}}]"
