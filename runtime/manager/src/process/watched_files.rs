@@ -115,7 +115,9 @@ mod tests {
         };
         // The first look may come after any of these.
         let mut number = 1;
-        while tokio::time::timeout(PERIOD * 2, seen.recv()).await.is_err() {
+        while tokio::time::timeout(PERIOD * 2, seen.recv()).await.is_err()
+            || *last.lock().unwrap() != number.to_string()
+        {
             number += 1;
             write(&number.to_string());
         }

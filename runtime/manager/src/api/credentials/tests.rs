@@ -1,5 +1,3 @@
-use std::os::unix::fs::PermissionsExt as _;
-
 use super::*;
 
 /// A plugin that counts its runs in `runs` and gives tokens by number.
@@ -10,9 +8,9 @@ fn plugin(folder: &Path, script: &str) -> ExecConfig {
         format!("#!/bin/sh\necho run >> {}/runs\n{script}\n", folder.display()),
     )
     .unwrap();
-    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // Read by a shell and not started itself: a process that another test starts meanwhile may have it open for writing for a moment.
     serde_json::from_value(serde_json::json!({
-        "apiVersion": "client.authentication.k8s.io/v1", "command": file, "interactiveMode": "Never",
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "/bin/sh", "args": [file], "interactiveMode": "Never",
     }))
     .unwrap()
 }
