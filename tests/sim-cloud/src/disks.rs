@@ -99,6 +99,21 @@ impl Disks {
         }
     }
 
+    /// Ends all that takes its time: disks and snapshots can be used, what is attached or detached is.
+    pub(crate) fn finish(&mut self) {
+        let now = Instant::now();
+        for disk in self.disks.values_mut() {
+            disk.usable_at = disk.usable_at.min(now);
+            for one in &mut disk.attachments {
+                one.settled_at = one.settled_at.min(now);
+            }
+        }
+        for snapshot in self.snapshots.values_mut() {
+            snapshot.usable_at = snapshot.usable_at.min(now);
+        }
+        self.settle();
+    }
+
     pub(crate) fn all(&mut self) -> Vec<Disk> {
         self.settle();
         self.disks.values().map(HeldDisk::show).collect()

@@ -297,6 +297,11 @@ impl SimCloud {
         self.shared.cloud.with_disks(|disks, _| disks.settings = settings);
     }
 
+    /// Ends what takes its time with disks, snapshots and attachments.
+    pub fn finish_disks(&self) {
+        self.shared.cloud.with_disks(|disks, _| disks.finish());
+    }
+
     /// Deletes a disk as an administrator does, attached or not; answers whether there was one.
     pub fn delete_disk(&self, id: &str) -> bool {
         self.shared.cloud.with_disks(|disks, _| disks.remove(id))

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use cloudwit_csi::proto::controller_client::ControllerClient;
 use cloudwit_csi::{Driver, Metrics, server};
@@ -18,7 +17,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tonic::transport::{Channel, Endpoint, Uri};
 
-use crate::hosting::{Hosting, settings};
+use crate::hosting::{Hosting, LONG, settings};
 
 /// A client of the controller service.
 pub type Controller = ControllerClient<Channel>;
@@ -48,7 +47,7 @@ impl Served {
             };
             server::serve(serving, &socket, ended).await
         });
-        wait::eventually(Duration::from_secs(10), "the socket", async || path.exists()).await;
+        wait::eventually(LONG, "the socket", async || path.exists()).await;
         Self {
             driver,
             registry,

@@ -13,7 +13,7 @@ use serde_json::Value;
 use xtask::kubernetes::sidecars::Sidecars;
 
 /// How long anything may take on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(120);
 
 /// Some of the programs; one that has lost its connection ends itself and is started again, as kubelet does.
 pub struct Running {

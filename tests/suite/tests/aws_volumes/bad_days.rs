@@ -11,7 +11,7 @@ use tonic::Code;
 
 use crate::driver::{Ebs, wanted};
 use crate::scene::refusal;
-use crate::sidecar_requests::{GIB, delete, grow, publish, unpublish, within};
+use crate::sidecar_requests::{GIB, delete, grow, overdue, publish, unpublish, within};
 
 /// A list of volumes in which there is none.
 const NOTHING: &str = "<DescribeVolumesResponse><volumeSet/></DescribeVolumesResponse>";
@@ -36,8 +36,12 @@ async fn states_that_take_their_time_are_waited_for() {
         "DescribeVolumes",
         status("<status>attached</status>", "<status>attaching</status>"),
     );
-    let late = within(Duration::from_secs(4), publish(&id, ebs.machine(0)));
-    let late = client.controller_publish_volume(late).await.unwrap_err();
+    let late = overdue(|| {
+        let request = within(Duration::from_secs(4), publish(&id, ebs.machine(0)));
+        let mut client = client.clone();
+        async move { client.controller_publish_volume(request).await }
+    })
+    .await;
     assert_eq!(late.code(), Code::DeadlineExceeded);
     assert!(late.message().starts_with("still waiting: "), "{late:?}");
     ebs.gate.open();

@@ -151,8 +151,14 @@ impl Machine {
     }
 
     /// Asks it to stop, and waits until it has.
-    pub fn stop_plugin(&mut self) {
-        drop(self.plugin.take());
+    pub async fn stop_plugin(&mut self) {
+        let mut plugin = self.plugin.take().unwrap();
+        plugin.signal("TERM").unwrap();
+        eventually(SOON, "the plugin ends", || {
+            let ended = plugin.ended().unwrap();
+            async move { ended }
+        })
+        .await;
     }
 
     /// Does what the controller does once the cloud knows the machine.

@@ -220,9 +220,13 @@ async fn volumes_grow_while_they_are_used() {
         kubelet.unpublish(&id, fs_type).await.unwrap();
         kubelet.unstage(&id, fs_type).await.unwrap();
         machine.grow(&id, 4).await;
-        let size = || fs::metadata(machine.disks.file(&id)).map(|file| file.len());
-        eventually(SOON, "the disk has grown", async || {
-            size().is_ok_and(|size| size == 4 << 30)
+        // The device, which follows its file a moment later.
+        let sectors = || {
+            let size = Path::new("/sys/block").join(machine.disks.device(&id)?).join("size");
+            fs::read_to_string(size).ok()?.trim().parse::<u64>().ok()
+        };
+        eventually(SOON, "the device has grown", async || {
+            sectors() == Some((4 << 30) / 512)
         })
         .await;
         kubelet.stage(&id, fs_type, &context, mount("")).await.unwrap();
@@ -344,13 +348,18 @@ async fn kubelet_registers_the_plugin_once_the_node_is_known() {
     assert_eq!(info.supported_versions, ["1.0.0"]);
     let node = client.node_get_info(NodeGetInfoRequest {}).await.unwrap().into_inner();
     assert_eq!((node.node_id.as_str(), node.max_volumes_per_node), ("vm-1", 16));
-    // A refusal makes it come again; a plugin that was killed leaves its socket to the next one.
+    // A refusal makes it come again, with a new socket; a plugin that was killed leaves its socket to the next one.
+    let made = || fs::metadata(&socket).and_then(|socket| socket.modified());
+    let first = made().unwrap();
     let refusal = RegistrationStatus {
         plugin_registered: false,
         error: "not now".into(),
     };
     registration.notify_registration_status(refusal).await.unwrap();
-    eventually(SOON, "the refused registration to go", async || !socket.exists()).await;
+    eventually(SOON, "the refused registration to make way", async || {
+        made().is_ok_and(|next| next != first)
+    })
+    .await;
     eventually(SOON, "the next registration", dialled).await;
     machine.kill_plugin();
     assert!(socket.exists());
@@ -362,6 +371,6 @@ async fn kubelet_registers_the_plugin_once_the_node_is_known() {
         error: String::new(),
     };
     registration.notify_registration_status(registered).await.unwrap();
-    machine.stop_plugin();
+    machine.stop_plugin().await;
     assert!(!socket.exists() && !machine.socket().exists());
 }

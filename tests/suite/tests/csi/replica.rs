@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, MutexGuard};
 use crate::scene::{Controller, dial};
 
 /// How long anything may take on a busy machine.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(120);
 
 /// A process, and where it is to listen.
 pub struct Replica {
@@ -65,7 +65,14 @@ impl Replica {
         let folder = folder.join(name);
         let deployment = Deployment::new(&folder, program.parent().unwrap(), &provider).unwrap();
         let socket_dir = format!("--csi-socket-dir={}", sockets.display());
-        let flags: Vec<&str> = flags.iter().copied().chain([socket_dir.as_str()]).collect();
+        // Compiled once for all tests.
+        let cache = xtask::workspace::target().join("tmp/code-cache");
+        let cache = format!("--cache-dir={}", cache.display());
+        let flags: Vec<&str> = flags
+            .iter()
+            .copied()
+            .chain([socket_dir.as_str(), cache.as_str()])
+            .collect();
         let api = ApiServer::shared().await;
         let mut files = deployment.sim_files(&cloud.url()).unwrap();
         files.settings.push_str(lines);
