@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use cloudwit_sim_cloud::{Fault, Operation, SimCloud, SimCloudOptions};
 use cloudwit_suite::common::webhook_client as registration;
@@ -265,8 +265,9 @@ async fn waiting_replica_answers_and_without_any_policy_refuses() {
     })
     .await;
     scene.port = port::reserve().unwrap();
-    scene.replica(scene.port, &election("--leader-elect-resource-name=webhook"));
+    // Before the second reads the files: half of the old pair and half of the new one are none.
     let authority = pair(scene.folder.path());
+    scene.replica(scene.port, &election("--leader-elect-resource-name=webhook"));
     scene.ask_elsewhere(&authority).await;
     let labelled = eventually(SOON, "the second answers", || scene.create_dry("waits", source.clone())).await;
     assert_eq!(labelled.labels()[REGION], "sim-2");
@@ -292,13 +293,11 @@ async fn hung_cloud_is_reported_and_new_certificate_needs_no_restart() {
     scene
         .cloud
         .set_faults([Fault::new(cloudwit_sim_cloud::FaultKind::Hang).on(Operation::ListDisks)]);
-    let begun = Instant::now();
     let late = scene.create_dry("late", source.clone()).await.unwrap_err();
     assert!(
         late.starts_with("403: ") && late.contains("has not answered within 8s"),
         "{late}"
     );
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     scene.cloud.set_faults([]);
     scene.create_dry("again", source.clone()).await.unwrap();
 

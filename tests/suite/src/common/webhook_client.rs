@@ -40,7 +40,11 @@ pub async fn register(client: &Client, provider: &str, component: &Path, client_
     let objects: Vec<Value> = serde_saphyr::from_multiple(&printed).unwrap();
     let is_it = |object: &&Value| object["kind"] == "MutatingWebhookConfiguration";
     let mut configuration = objects.iter().find(is_it).unwrap().clone();
-    configuration["webhooks"][0]["clientConfig"] = client_config;
+    let webhook = &mut configuration["webhooks"][0];
+    webhook["clientConfig"] = client_config;
+    // Longer than the 8 s after which the webhook says that the cloud is late; and on a busy machine either of them may be stopped for a while.
+    assert_eq!(webhook["timeoutSeconds"], 10);
+    webhook["timeoutSeconds"] = json!(30);
     let configuration: MutatingWebhookConfiguration = serde_json::from_value(configuration).unwrap();
     let configurations: Api<MutatingWebhookConfiguration> = Api::all(client.clone());
     let _ = configurations.delete("cloudwit", &Default::default()).await;
