@@ -95,6 +95,8 @@ class Front:
         self.moto = moto
         self.bridge = None
         self.calls = []
+        # What moto keeps is not made for threads: one that lists something fails when another one adds to it meanwhile.
+        self.turn = threading.Lock()
 
     def __call__(self, environ, start_response):
         path = environ.get("PATH_INFO", "")
@@ -102,7 +104,8 @@ class Front:
             return self.answer(Request(environ), path.split("/")[2:])(environ, start_response)
         call = remembered(environ)
         if call is None:
-            return self.moto(environ, start_response)
+            with self.turn:
+                return self.moto(environ, start_response)
         self.calls.append(call)
         if LIFELIKE and call["action"] == "DescribeInstanceTopology":
             call["status"] = 400
@@ -112,7 +115,8 @@ class Front:
             call["status"] = int(status.split(" ")[0])
             return start_response(status, headers, *rest)
 
-        return self.moto(environ, started)
+        with self.turn:
+            return self.moto(environ, started)
 
     def answer(self, request, path):
         if path == ["calls"]:
