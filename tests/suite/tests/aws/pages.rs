@@ -31,6 +31,7 @@ fn grants(moto: &Moto, folder: &std::path::Path) -> Grants {
             port: Some(port.parse().unwrap()),
             methods: vec!["POST".into()],
             allow_loopback: true,
+            response_timeout_seconds: 600,
             ..HttpGrant::default()
         }],
         secrets: vec![
