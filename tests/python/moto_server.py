@@ -95,7 +95,8 @@ class Front:
         self.moto = moto
         self.bridge = None
         self.calls = []
-        # What moto keeps is not made for threads: one that lists something fails when another one adds to it meanwhile.
+        # What moto keeps is not made for threads: one that lists something fails when another one adds to it meanwhile, and the token of a creation
+        # (`moto_ebs.py`) would be that of another one.
         self.turn = threading.Lock()
 
     def __call__(self, environ, start_response):
@@ -103,6 +104,9 @@ class Front:
         if path.startswith("/test/"):
             return self.answer(Request(environ), path.split("/")[2:])(environ, start_response)
         call = remembered(environ)
+        if environ["REQUEST_METHOD"] != "POST":
+            # An instance's metadata, which stay as they are, and for which a machine that starts does not wait long.
+            return self.moto(environ, start_response)
         if call is None:
             with self.turn:
                 return self.moto(environ, start_response)
