@@ -174,6 +174,10 @@ class Alibaba(Cloud):
     def do_operations_take(self, seconds):
         self.operations.seconds = seconds
 
+    def do_finish(self):
+        """All that is under way is done now."""
+        self.operations.finish()
+
     def do_fail_jobs(self, action, times=1):
         self.nlb.failures.append({"action": action, "times": times})
 

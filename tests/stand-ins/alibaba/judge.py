@@ -148,7 +148,9 @@ def by_the_newer(url, account, machines):
 
 
 def network_balancers(url, account, machines):
-    control(url, "do/operations_take", body={"seconds": 0.1})
+    # Nothing is done before the test says so.
+    control(url, "do/operations_take", body={"seconds": 3600})
+    done = lambda: control(url, "do/finish")
     client = newer(Nlb, url, account)
     zones = [nlb.CreateLoadBalancerRequestZoneMappings(zone_id=f"{REGION}-{zone}", v_switch_id=f"vsw-{zone}") for zone in "gh"]
     id = client.create_load_balancer(nlb.CreateLoadBalancerRequest(
@@ -157,9 +159,11 @@ def network_balancers(url, account, machines):
     )).body.loadbalancer_id
     listed = lambda: client.list_load_balancers(nlb.ListLoadBalancersRequest(region_id=REGION, tag=[nlb.ListLoadBalancersRequestTag(key="who", value="judge")])).body
     first = listed().load_balancers[0].load_balancer_status
+    done()
     group = client.create_server_group(nlb.CreateServerGroupRequest(
         region_id=REGION, server_group_name="g", vpc_id=account["vpc"], health_check_config=nlb.CreateServerGroupRequestHealthCheckConfig(health_check_interval=7),
     )).body
+    done()
     waits = [waited(client, group.job_id)]
     server = nlb.AddServersToServerGroupRequestServers(server_id=machines[0], server_type="Ecs", port=30080, weight=100)
     added = client.add_servers_to_server_group(nlb.AddServersToServerGroupRequest(region_id=REGION, server_group_id=group.server_group_id, servers=[server])).body
@@ -167,17 +171,22 @@ def network_balancers(url, account, machines):
     locked = refused(lambda: client.update_server_group_attribute(nlb.UpdateServerGroupAttributeRequest(
         region_id=REGION, server_group_id=group.server_group_id, scheduler="rr",
     )))
+    done()
     waits.append(waited(client, added.job_id))
     listener = client.create_listener(nlb.CreateListenerRequest(
         region_id=REGION, load_balancer_id=id, listener_port=80, listener_protocol="TCP", server_group_id=group.server_group_id,
     )).body
+    done()
     waits.append(waited(client, listener.job_id))
     status = client.list_listeners(nlb.ListListenersRequest(region_id=REGION, load_balancer_ids=[id])).body.listeners[0].listener_status
     check = client.list_server_groups(nlb.ListServerGroupsRequest(region_id=REGION)).body.server_groups[0].health_check.health_check_interval
     in_use = refused(lambda: client.delete_server_group(nlb.DeleteServerGroupRequest(region_id=REGION, server_group_id=group.server_group_id)))
     control(url, "do/fail_jobs", body={"action": "DeleteLoadBalancer"})
-    delete = lambda: waited(client, client.delete_load_balancer(nlb.DeleteLoadBalancerRequest(region_id=REGION, load_balancer_id=id)).body.job_id)
-    ends = [delete(), delete()]
+    ends = []
+    for _ in range(2):
+        job = client.delete_load_balancer(nlb.DeleteLoadBalancerRequest(region_id=REGION, load_balancer_id=id)).body.job_id
+        done()
+        ends.append(waited(client, job))
     control(url, "do/operations_take", body={"seconds": 0})
     return {
         "first": first, "waits": waits, "adding": adding, "locked": locked, "status": status, "check": check, "in_use": in_use, "ends": ends,

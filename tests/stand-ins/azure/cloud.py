@@ -276,6 +276,10 @@ class AzureCloud(Cloud):
     def do_operations_take(self, seconds):
         self.store.operations.seconds = seconds
 
+    def do_finish(self):
+        """All that is under way is done now."""
+        self.store.operations.finish()
+
     def do_deny(self, paths):
         self.access.denied = [path.lower() for path in paths]
 

@@ -85,10 +85,13 @@ def machines(url, compute, network):
 def routes(url, network):
     plain = {"enforce_https": False, "polling_interval": 0}
     tables = network.route_tables
-    control(url, "operations_take", seconds=0.3)
+    # Nothing is done before the second request was refused.
+    control(url, "operations_take", seconds=3600)
     body = RouteTable(location="westeurope", routes=[])
     poller = tables.begin_create_or_update("demo", "judged", body, **plain)
     busy = refused(lambda: tables.begin_create_or_update("demo", "judged", body, **plain))
+    control(url, "operations_take", seconds=0.1)
+    control(url, "finish")
     made = poller.result()
     hop = Route(name="one", address_prefix="10.244.0.0/24", next_hop_type="VirtualAppliance", next_hop_ip_address="10.0.0.4")
     made.routes = [hop]

@@ -172,9 +172,7 @@ class Baidu(Cloud):
 
     def do_finish(self):
         """All that is under way is done now."""
-        for operation in self.operations.running():
-            operation.due = 0
-        self.operations.settle()
+        self.operations.finish()
 
     def do_fail_silently(self, changes):
         self.blbs.silent_failures = changes

@@ -190,6 +190,10 @@ class CloudStack(Cloud):
     def do_operations_take(self, seconds):
         self.store.operations.seconds = seconds
 
+    def do_finish(self):
+        """All that is under way is done now."""
+        self.store.operations.finish()
+
     def do_fail_jobs(self, command, code, text, times=1):
         self.store.failures.append({"command": command, "code": code, "text": text, "times": times})
 

@@ -45,8 +45,12 @@ def by_cs(url, account):
     post.createTags(resourceids=[address["id"]], resourcetype="PublicIpAddress", tags={"key": "who", "value": "a b/c*"}, fetch_result=True)
     tagged = api.listPublicIpAddresses(projectid=project, tags={"key": "who", "value": "a b/c*"})["publicipaddress"]
     rule = {"name": "judged", "algorithm": "roundrobin", "privateport": 30080, "publicport": 80, "publicipid": address["id"], "networkid": network}
+    # The job is not done before it was looked at.
+    control(url, "do/operations_take", seconds=3600)
     made = post.createLoadBalancerRule(**rule, protocol="tcp-proxy", cidrlist=["10.0.0.0/8", "192.0.2.0/24"], openfirewall=False)
     during = api.queryAsyncJobResult(jobid=made["jobid"])["jobstatus"]
+    control(url, "do/operations_take", seconds=0.2)
+    control(url, "do/finish")
     clash = refused(lambda: post.createLoadBalancerRule(**rule, protocol="tcp"))
     post.assignToLoadBalancerRule(id=made["id"], virtualmachineids=[machines[0]["id"], machines[1]["id"]], fetch_result=True)
     again = refused(lambda: post.assignToLoadBalancerRule(id=made["id"], virtualmachineids=[machines[0]["id"]], fetch_result=True))
