@@ -125,14 +125,7 @@ impl Days {
         let secret = account["password"].as_str().unwrap();
         scene.config += self.wrong;
         scene.start(&[NODES]).await;
-        scene
-            .settled("what is wrong is in the log", || async {
-                match scene.log().contains(self.refused) {
-                    true => Ok(()),
-                    false => Err(scene.log()),
-                }
-            })
-            .await;
+        scene.logs(self.refused).await;
         assert!(is_uninitialised(&scene.node("one").await.unwrap()));
         // Each process has a log of its own.
         assert!(!scene.log().contains(secret));

@@ -51,7 +51,7 @@ async fn ovirt_single_sign_on_that_fails_is_requested_again() {
     scene.does("sign_on", json!({ "works": false })).await;
     scene.start(&[NODES]).await;
     scene.is_asked("the log in is tried", days().login, 2).await;
-    assert!(scene.log().contains("server_error"), "{}", scene.log());
+    scene.logs("server_error").await;
     scene.does("sign_on", json!({ "works": true })).await;
     scene.initialised("one").await;
 }

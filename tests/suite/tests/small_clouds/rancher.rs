@@ -48,7 +48,7 @@ async fn an_environment_without_hosts_deletes_no_node() {
     scene.falls_silent("left").await;
     scene.is_asked("the empty environment is asked", "GET /hosts", 12).await;
     assert!(scene.node("left").await.is_some());
-    assert!(scene.log().contains("no host at all is seen"), "{}", scene.log());
+    scene.logs("no host at all is seen").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -272,8 +272,8 @@ async fn rancher_lost_answers_refusals_and_a_crash_are_got_over() {
         assert_eq!(scene.has(kind).await.len(), count, "{kind}: nothing is made twice");
     }
 
-    // The process dies while Rancher works, and another one goes on.
-    scene.does("operations_take", json!({ "seconds": 2.0 })).await;
+    // The process dies while Rancher works, and another one goes on. A busy machine looks late: long enough to be seen.
+    scene.does("operations_take", json!({ "seconds": 20.0 })).await;
     let ports = json!([{ "name": "a", "port": 8080, "protocol": "TCP" }]);
     scene.patch("web", json!({ "spec": { "ports": ports } })).await;
     scene
@@ -377,9 +377,8 @@ async fn a_node_comes_behind_several_rancher_balancers() {
     let all_have = |all: &[Value]| all.len() == 5 && all.iter().all(|one| behind(one) == 3);
     scene.comes("it is behind all", BALANCER, all_have).await;
     assert_eq!(scene.calls("PUT /loadbalancerservices/{id}").await, 5);
-    assert_eq!(
-        scene.calls("POST /externalservices").await - scene.calls("?action=activate").await,
-        1
-    );
+    let calls = scene.cloud.calls().await.unwrap();
+    let made = calls.iter().filter(|call| call.name == "POST /externalservices");
+    assert_eq!(made.count(), 1);
     println!("5 Services: {} calls for a Node", scene.calls("").await);
 }

@@ -96,6 +96,17 @@ impl Scene {
         calls.iter().filter(|call| call.name.contains(part)).count()
     }
 
+    /// Waits until this is in the log.
+    pub async fn logs(&self, text: &str) {
+        self.settled("it is in the log", || async {
+            match self.log().contains(text) {
+                true => Ok(()),
+                false => Err(self.log()),
+            }
+        })
+        .await;
+    }
+
     /// Waits until so many more calls have this in their names.
     pub async fn is_asked(&self, what: &str, part: &str, more: usize) {
         let total = self.calls(part).await + more;
