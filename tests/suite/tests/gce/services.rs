@@ -96,6 +96,7 @@ impl Scene {
         }
     }
 
+    /// How many calls changed something, but for routes, which their controller makes meanwhile.
     async fn writes(&self) -> usize {
         let calls = self.cloud.calls().await.unwrap();
         calls
@@ -105,6 +106,7 @@ impl Scene {
                     && call.method != "HEAD"
                     && call.name != "/token"
                     && !call.name.ends_with("listInstances")
+                    && !call.name.starts_with("routes.")
             })
             .count()
     }
@@ -315,7 +317,7 @@ async fn what_upstream_left_is_used_as_it_is() {
     );
     // Only what Google's samples lack: two firewall rules.
     assert_eq!(scene.calls("firewalls.insert").await, 2);
-    assert_eq!(scene.writes().await, 2 + scene.calls("routes.insert").await);
+    assert_eq!(scene.writes().await, 2);
 
     // Nobody else would take upstream's finalizer off.
     let finalizers = json!([UPSTREAM_FINALIZER, "service.kubernetes.io/load-balancer-cleanup"]);
