@@ -47,11 +47,16 @@ impl Scene {
 
     /// Two Nodes, and Cloudwit.
     pub async fn with_nodes() -> Self {
+        Self::with_nodes_by(&[ALL]).await
+    }
+
+    /// Two Nodes, and Cloudwit with these flags.
+    pub async fn with_nodes_by(flags: &[&str]) -> Self {
         let mut scene = Self::new().await;
         scene.does("operations_take", json!({ "seconds": 0.2 })).await;
         scene.joins("one").await;
         scene.joins("two").await;
-        scene.start(&[ALL]).await;
+        scene.start(flags).await;
         scene.initialised("one").await;
         scene.initialised("two").await;
         scene
