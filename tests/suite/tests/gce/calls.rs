@@ -66,7 +66,7 @@ async fn five_hundred_nodes_and_twenty_services_take_few_requests() {
     }
     scene.services_gone().await;
     let deleted = scene.cloud.count_settled_calls("deleted").await.unwrap();
-    // A busy machine reads again what it read minutes ago. The last two are upstream's numbers.
+    // On a busy machine what was read minutes ago is read again. The last two are upstream's numbers.
     let most = [10, 500, 120, 223];
     let found = [joined, made, one_more, deleted];
     assert!(found.iter().zip(most).all(|(found, most)| *found <= most), "{found:?}");
