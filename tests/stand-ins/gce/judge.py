@@ -90,7 +90,7 @@ class Judge:
         self.done(compute.addresses().insert(**region, body={"name": name}).execute())
         address = compute.addresses().get(**region, address=name).execute()["address"]
         check = {
-            "name": name, "port": 32000, "requestPath": "/healthz", "checkIntervalSec": 8, "timeoutSec": 1,
+            "name": name, "port": 30001, "requestPath": "/healthz", "checkIntervalSec": 8, "timeoutSec": 1,
             "healthyThreshold": 1, "unhealthyThreshold": 3,
         }
         self.done(compute.httpHealthChecks().insert(project=PROJECT, body=check).execute())

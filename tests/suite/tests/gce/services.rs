@@ -299,7 +299,8 @@ async fn what_upstream_left_is_used_as_it_is() {
     let service = ServiceBuilder::new("web")
         .spec(|spec| {
             spec.external_traffic_policy = Some("Local".into());
-            spec.health_check_node_port = Some(32_000);
+            // Below those that the API server gives out itself, such as this Service's node port.
+            spec.health_check_node_port = Some(30_001);
         })
         .create(&scene.client)
         .await
