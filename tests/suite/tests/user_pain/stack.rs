@@ -181,14 +181,16 @@ impl Stack {
         operations.iter().map(|operation| counters.requests(*operation)).sum()
     }
 
-    /// Somebody else, who has the token too, changes the cloud.
-    pub async fn by_hand(&self, method: reqwest::Method, path: &str, body: Value) {
+    /// Somebody else, who has the token too, changes the cloud; what it answers.
+    pub async fn by_hand(&self, method: reqwest::Method, path: &str, body: Value) -> Value {
         let url = format!("{}/v1/{path}", self.cloud.url());
         let request = reqwest::Client::new().request(method, url).bearer_auth(TOKEN);
         let answer = request
             .header("content-type", "application/json")
             .body(body.to_string());
-        answer.send().await.unwrap().error_for_status().unwrap();
+        let answer = answer.send().await.unwrap().error_for_status().unwrap();
+        // A deletion is answered with nothing.
+        serde_json::from_str(&answer.text().await.unwrap()).unwrap_or_default()
     }
 }
 
