@@ -1,6 +1,6 @@
 //! A cloud made of a map, and the controllers running on it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
@@ -32,6 +32,8 @@ struct State {
     machines: HashMap<String, Machine>,
     outage: Option<Failure>,
     digest: String,
+    /// Names of Nodes that look-ups were about, from when they begin.
+    asked: HashSet<String>,
 }
 
 /// Machines by Node name. Looked up by provider id once the Node has one; unknown ids and names are absent.
@@ -103,6 +105,11 @@ impl FakeCloud {
         self.lookups.load(Ordering::Relaxed)
     }
 
+    /// Whether a look-up of this Node has begun.
+    pub fn was_asked(&self, name: &str) -> bool {
+        self.state().asked.contains(name)
+    }
+
     fn answer(&self, node: &NodeRef) -> Result<Presence, Failure> {
         let name = match &node.provider_id {
             Some(id) => id.strip_prefix(&self.prefix).unwrap_or("no machine has this name"),
@@ -154,6 +161,7 @@ impl Cloud for FakeCloud {
 
     fn lookup<'a>(&'a self, nodes: &'a [NodeRef]) -> Answer<'a, Vec<Result<Presence, Failure>>> {
         self.lookups.fetch_add(1, Ordering::Relaxed);
+        self.state().asked.extend(nodes.iter().map(|node| node.name.clone()));
         Box::pin(async move {
             let _open = self.gate.read().await;
             if let Some(failure) = self.state().outage.clone() {
