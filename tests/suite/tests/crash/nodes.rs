@@ -80,8 +80,8 @@ async fn kill_at_any_initialisation_step_leaves_consistent_nodes() {
         stop.reached().await;
     }
     rig.cloud.add_machines([machine("asking")]);
-    NodeBuilder::new("asking").create(&rig.client).await.unwrap();
     let asking = rig.to_cloud.stop_at(Point::before(Method::GET, "/v1/instances"));
+    NodeBuilder::new("asking").create(&rig.client).await.unwrap();
     asking.reached().await;
     rig.kill().unwrap();
 

@@ -157,8 +157,9 @@ async fn kill_at_any_step_of_ensure_leaves_one_balancer_each() {
     .await;
     rig.cloud.finish_load_balancers();
     rig.settled("all are ready", || not_ready(&rig, &names)).await;
-    // The request of the first process was still on its way.
-    assert_eq!(rig.to_cloud.deliver(&stops[4]).await, [409]);
+    // The request of the first process was still on its way; a process that waited for long has sent it again.
+    let late = rig.to_cloud.deliver(&stops[4]).await;
+    assert!(!late.is_empty() && late.iter().all(|status| *status == 409), "{late:?}");
     assert_eq!(not_ready(&rig, &names).await, Ok(()));
     assert_eq!(rig.cloud.load_balancers_made(), names.len() as u64);
     for service in &services {
@@ -297,10 +298,10 @@ async fn kill_at_any_step_of_delete_or_type_change_leaves_nothing() {
         })
         .await;
     }
-    assert_eq!(
-        rig.to_cloud.deliver(&stops[2]).await,
-        [404],
-        "what it asked for is done already"
+    let late = rig.to_cloud.deliver(&stops[2]).await;
+    assert!(
+        !late.is_empty() && late.iter().all(|status| *status == 404),
+        "what it asked for is done already: {late:?}"
     );
     assert_eq!(rig.cloud.load_balancers_made(), made);
 }
