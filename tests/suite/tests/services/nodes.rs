@@ -131,7 +131,7 @@ async fn services_cost_two_writes_and_one_call_with_200_nodes() {
     let running = run(&alone, &cloud);
     let writes = r#"cloudwit_api_writes_total{resource="services/status",verb="patch",result="ok"}"#;
     let all_written = || async { running.metric(writes) >= 1000.0 };
-    eventually(Duration::from_secs(120), "all are ready", all_written).await;
+    eventually(Duration::from_secs(300), "all are ready", all_written).await;
     println!(
         "500 Services, 200 Nodes, one worker: {:.1} s",
         began.elapsed().as_secs_f64()
