@@ -29,10 +29,10 @@ pub const SOON: Duration = Duration::from_secs(60);
 /// Who the process is.
 pub const USER: &str = "system:serviceaccount:kube-system:cloudwit";
 
-/// What is other than in a real cluster: everything quicker.
+/// What is other than in a real cluster: everything quicker. The Lease is as long as it takes for a leader to survive a pause of ten seconds.
 const QUICK: [&str; 8] = [
-    "--leader-elect-lease-duration=6s",
-    "--leader-elect-renew-deadline=4s",
+    "--leader-elect-lease-duration=15s",
+    "--leader-elect-renew-deadline=12s",
     "--leader-elect-retry-period=200ms",
     "--node-monitor-period=500ms",
     "--node-deletion-confirm-after=1s",

@@ -16,7 +16,7 @@ use crate::audit::{requests, writers_in_turn, writes};
 use crate::replicas::{QUICK, Replica, SOON, Stage, ended, identity};
 
 /// As in `QUICK`.
-const LEASE: Duration = Duration::from_secs(6);
+const LEASE: Duration = Duration::from_secs(15);
 
 /// What a busy machine may add to the quickest of many.
 const SLACK: Duration = Duration::from_secs(5);
