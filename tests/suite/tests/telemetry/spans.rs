@@ -227,6 +227,13 @@ async fn the_last_spans_are_sent_at_the_end() {
         .start(&[&format!("--tracing-endpoint={}", collector.url)]);
     stage.joins("node-1").await;
     stage.until_initialised("node-1").await;
+    // The Node shows it before the process has its answer; with this line the work is done.
+    let is_done = |line: &str| line.contains(": initialised") && line.contains("node-1");
+    stage
+        .until("the process knows it too", || async {
+            stage.log().lines().any(is_done)
+        })
+        .await;
     stage.stop().await;
     assert!(Trace(collector.spans()).initialised("node-1").is_some());
 }
