@@ -20,7 +20,8 @@ use tempfile::TempDir;
 use crate::search;
 use cloudwit_suite::collector::Collector;
 
-pub const SOON: Duration = Duration::from_secs(60);
+/// Longer than the pause before what has failed all the while is tried again.
+pub const SOON: Duration = Duration::from_secs(300);
 
 pub const TOKEN: &str = "canary-provider-token-81f3";
 pub const ROTATED: &str = "canary-rotated-token-81f3";
