@@ -8,6 +8,7 @@ use cloudwit_test_support::programs::{guests, port};
 use cloudwit_test_support::scenes::deployment::Deployment;
 use cloudwit_test_support::{ApiServer, eventually, programs};
 use k8s_openapi::api::authentication::v1::{TokenRequest, TokenRequestSpec};
+use k8s_openapi::api::authorization::v1::{NonResourceAttributes, SubjectAccessReview, SubjectAccessReviewSpec};
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{ClusterRole, ClusterRoleBinding};
 use kube::api::{ObjectMeta, PostParams};
@@ -123,7 +124,26 @@ pub async fn allow(client: Client, account: &str, paths: &[&str]) {
         "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": account },
         "subjects": [{ "kind": "ServiceAccount", "name": account, "namespace": "default" }],
     });
-    create(&Api::<ClusterRoleBinding>::all(client), binding).await;
+    create(&Api::<ClusterRoleBinding>::all(client.clone()), binding).await;
+    // The API server's authorizer learns of it later, and whoever is refused until then stays so for some seconds.
+    let reviews = Api::<SubjectAccessReview>::all(client);
+    let review = SubjectAccessReview {
+        spec: SubjectAccessReviewSpec {
+            user: Some(format!("system:serviceaccount:default:{account}")),
+            non_resource_attributes: Some(NonResourceAttributes {
+                path: Some(paths[0].into()),
+                verb: Some("get".into()),
+            }),
+            ..SubjectAccessReviewSpec::default()
+        },
+        ..SubjectAccessReview::default()
+    };
+    eventually(LIMIT, "the account may read", || async {
+        let answer = reviews.create(&PostParams::default(), &review).await?;
+        anyhow::ensure!(answer.status.is_some_and(|status| status.allowed), "not yet");
+        anyhow::Ok(())
+    })
+    .await;
 }
 
 /// A client that takes any certificate, since it is generated, and may show one itself.
