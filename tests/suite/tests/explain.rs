@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, Operation};
+use cloudwit_sim_cloud::{Fault, FaultKind, MachineState, NewMachine, Operation};
 use cloudwit_suite::common::explaining;
 use cloudwit_suite::hosting::TRIGGER;
 use cloudwit_test_support::scenes::deployment::TOKEN;
@@ -90,13 +90,20 @@ async fn node_that_the_brake_holds_reports_it() {
         "--node-deletion-confirm-after=1s",
     ];
     let scene = Scene::new(&brake).await;
-    for number in 1..4 {
-        let node = NodeBuilder::new(&format!("gone-{number}"))
-            .provider_id(&format!("sim://vm-9{number}"))
-            .initialised()
-            .ready(None);
-        node.create(&scene.site.client).await.unwrap();
+    let names = ["gone-1", "gone-2", "gone-3"];
+    for (name, machine) in names
+        .into_iter()
+        .zip(scene.site.cloud.add_machines(names.map(NewMachine::named)))
+    {
+        let node = NodeBuilder::new(name).provider_id(&format!("sim://{}", machine.id));
+        node.initialised().ready(None).create(&scene.site.client).await.unwrap();
     }
+    // All machines go at once, when all Nodes are known: the first one that is gone alone may go.
+    let lives = ["is not Ready; the cloud has not said that its machine is gone, so it stays."];
+    for name in names {
+        scene.until_said(&format!("node {name}"), &lives).await;
+    }
+    scene.site.cloud.delete_machines(names);
     let held = ["held by the deletion brake: 3 Nodes seem gone and 0 were deleted, 1 may go."];
     scene.until_said("node gone-2", &held).await;
 }
