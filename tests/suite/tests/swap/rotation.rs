@@ -98,13 +98,16 @@ async fn plain_files_are_watched_and_packed_component_is_equal() {
 #[tokio::test(flavor = "multi_thread")]
 async fn azure_604_changed_secret_reinitialises_provider() {
     let stack = Stack::start().await;
-    let before = stack.site.cloud.counters().operations[&Operation::ListZones].requests;
+    // Probes are the only ones that ask for zones.
+    let probes = || stack.site.cloud.counters().requests(Operation::ListZones);
+    eventually(SOON, "the process has looked after the cloud", || async {
+        probes() == 1
+    })
+    .await;
     stack.site.cloud.set_tokens(["token-0", "token-1"]);
     stack.secret.write(&[("token", b"token-1")]);
     stack.until_swaps("swapped", 1).await;
-    // The probe is the only one that asks for zones: it was made anew, with the new secret, before the switch.
-    let after = stack.site.cloud.counters().operations[&Operation::ListZones].requests;
-    assert_eq!(after, before + 1);
+    assert_eq!(probes(), 2, "it was made anew, with the new secret, before the switch");
     assert!(sent(&stack, "token-1") > 0);
     stack.until_event("ProviderSwapped", "sim").await;
 }

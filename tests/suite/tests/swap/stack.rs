@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::mount::Mount;
 
 /// Long enough for a compile on a busy machine.
-pub const SOON: Duration = Duration::from_secs(60);
+pub const SOON: Duration = Duration::from_secs(180);
 
 /// Everything that runs.
 pub struct Stack {
