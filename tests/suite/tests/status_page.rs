@@ -307,7 +307,10 @@ async fn search(browser: &Browser) {
         );
         browser.run(&submit).await.unwrap();
         eventually(SOON, "what was looked for", || async {
-            let text = text(browser).await;
+            // On the way there the page may be none.
+            let shown = browser.run("return document.body.textContent").await;
+            let shown = shown.map_err(|error| error.to_string())?;
+            let text = shown.as_str().unwrap_or_default().to_owned();
             if text.contains(expected) { Ok(text) } else { Err(text) }
         })
         .await
@@ -408,7 +411,8 @@ async fn follow_the_link(browser: &Browser) {
     browser.run(click).await.unwrap();
     let title = |wanted: &'static str| {
         eventually(SOON, wanted, move || async move {
-            let title = browser.run("return document.title").await.unwrap();
+            let title = browser.run("return document.title").await;
+            let title = title.map_err(|error| error.to_string())?;
             if title.as_str().is_some_and(|title| title.starts_with(wanted)) {
                 Ok(())
             } else {
