@@ -22,7 +22,7 @@ use tempfile::TempDir;
 use tokio::net::TcpListener;
 
 /// How long anything may take on a busy machine.
-const SOON: Duration = Duration::from_secs(60);
+const SOON: Duration = Duration::from_secs(180);
 
 /// How long the Lease of a [`Leader`] lasts: it survives a pause of some seconds.
 const LEASE: Duration = Duration::from_secs(12);

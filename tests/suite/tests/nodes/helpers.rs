@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::fake_cloud::{FakeCloud, quick};
 
-pub const LONG: Duration = Duration::from_secs(60);
+pub const LONG: Duration = Duration::from_secs(180);
 pub const SHUTDOWN: &str = "node.cloudprovider.kubernetes.io/shutdown";
 
 pub fn nodes(client: &Client) -> Api<Node> {

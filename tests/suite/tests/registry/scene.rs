@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use crate::front::Front;
 
 /// Long enough for a compile on a busy machine, and for a registry that hangs.
-pub const SOON: Duration = Duration::from_secs(90);
+pub const SOON: Duration = Duration::from_secs(180);
 
 /// Everything beside a cluster.
 pub struct Scene {

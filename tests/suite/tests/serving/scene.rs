@@ -17,7 +17,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose
 use reqwest::{Identity, RequestBuilder};
 use serde_json::{Value, json};
 
-pub const LIMIT: Duration = Duration::from_secs(60);
+pub const LIMIT: Duration = Duration::from_secs(180);
 
 /// A Cloudwit that serves HTTPS.
 pub struct Scene {

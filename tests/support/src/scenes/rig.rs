@@ -194,7 +194,11 @@ async fn empty(client: &Client) -> Result<()> {
             continue;
         }
         let free = Patch::Merge(json!({ "metadata": { "finalizers": null } }));
-        services.patch(&name, &PatchParams::default(), &free).await?;
+        match services.patch(&name, &PatchParams::default(), &free).await {
+            // What the test before began to delete may go meanwhile.
+            Err(kube::Error::Api(error)) if error.code == 404 => continue,
+            freed => freed.map(drop)?,
+        }
         // One that was being deleted is gone with its last finalizer.
         let _ = services.delete(&name, &DeleteParams::default()).await;
     }
