@@ -155,8 +155,10 @@ async fn hundred_swaps_under_load_fail_no_reconcile() {
     let events: Api<Event> = Api::all(stack.site.server.client());
     let events = events.list(&ListParams::default()).await.unwrap();
     // The API server writes some of its own, about the addresses of Services.
-    let named = |event: &Event| event.source.as_ref().is_some_and(|source| source.component.is_some());
-    let ours = |event: &&Event| named(event) && !is_of_the_api_server(event);
+    let ours = |event: &&Event| {
+        let component = event.source.as_ref().and_then(|source| source.component.as_ref());
+        component.is_some() && !is_of_the_api_server(event)
+    };
     let is_warning = |event: &&Event| event.type_.as_deref() == Some("Warning");
     let warnings: Vec<_> = events.iter().filter(ours).filter(is_warning).collect();
     assert!(events.iter().any(|event| ours(&event)), "the filter is wrong");
