@@ -29,6 +29,7 @@
 pub(crate) mod granted;
 pub(crate) mod requests;
 pub(crate) mod sent;
+pub mod volumes;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::volumes::new_volume;
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use cloudwit_guest_sdk::volumes::*;
 
@@ -11,6 +12,8 @@ use super::disk::GIB;
 use super::{ZONE_KEY, ZONE_KEYS};
 use crate::Aws;
 use crate::testing::{actions, host, refusal};
+
+pub use cloudwit_guest_sdk::testing::volumes::token;
 
 /// A volume.
 #[derive(Debug, Clone, Default)]
@@ -80,22 +83,14 @@ pub fn disk(number: u32) -> SmallDisk {
 /// 4 GiB for one machine, in one of two zones.
 pub fn wanted(name: &str) -> NewVolume {
     NewVolume {
-        name: name.into(),
-        size: SizeRange {
-            at_least: 4 * GIB,
-            at_most: None,
-        },
         uses: vec![volume_use(AccessMode::OneNode)],
-        parameters: Vec::new(),
-        mutable_parameters: Vec::new(),
-        source: None,
         allowed: vec![
             Topology::of(ZONE_KEYS[1], "us-east-1b"),
             Topology::of(ZONE_KEY, "us-east-1a"),
         ],
         preferred: vec![Topology::of(ZONE_KEY, "us-east-1a")],
         tags: vec![Pair::new("kubernetes.io/created-for/pvc/name", "data")],
-        extra: Vec::new(),
+        ..new_volume(name, 4 * GIB)
     }
 }
 
@@ -122,17 +117,6 @@ pub fn from(volume: &str, node: &str) -> Detachment {
         volume: volume.into(),
         node_id: node.into(),
         token: None,
-    }
-}
-
-/// The token of a `pending` answer.
-pub fn token<T: std::fmt::Debug>(answer: Result<T, Failure>) -> String {
-    match answer {
-        Err(Failure {
-            kind: FailureKind::Pending(token),
-            ..
-        }) => token,
-        other => panic!("it is not pending: {other:?}"),
     }
 }
 

@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::Azure;
 use crate::arm::DISKS;
+use crate::arm::ids::name;
+use crate::volumes::disk::Disk;
 use crate::volumes::disk::ids::{DISK, collection};
-use crate::volumes::disk::{Disk, name};
 
 impl Azure {
     /// A page of the resources of this kind: what `keep` makes of each of them, and where the next page begins.

@@ -9,11 +9,12 @@ use serde_json::{Value, json};
 
 use crate::Azure;
 use crate::arm::DISKS;
+use crate::arm::ids::name;
 use crate::volumes::GIB;
 use crate::volumes::class::{Parameters, tags as class_tags};
 use crate::volumes::disk::find::no_disk;
 use crate::volumes::disk::ids::{DISK, SNAPSHOT, collection, group_of, is_group, is_id, is_name};
-use crate::volumes::disk::{is_of_kubernetes, name, region, tags, text};
+use crate::volumes::disk::{is_of_kubernetes, region, tags, text};
 use crate::volumes::progress::Progress;
 
 /// Parameters of a VolumeSnapshotClass.

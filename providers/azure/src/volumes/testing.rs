@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::volumes::new_volume;
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::{Value, json};
@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use super::{GIB, ZONE_KEY};
 use crate::Azure;
 use crate::arm::ids::folded;
+
+pub use cloudwit_guest_sdk::testing::volumes::{kind, token};
 
 const API: &str = "https://management.azure.com";
 const COMPUTE: &str = "/subscriptions/s/resourceGroups/rg/providers/Microsoft.Compute";
@@ -151,36 +153,9 @@ fn path(request: &SentRequest) -> String {
 /// A volume of two GiB in [`ZONE`].
 pub fn wanted(name: &str) -> NewVolume {
     NewVolume {
-        name: name.into(),
-        size: SizeRange {
-            at_least: 2 * GIB,
-            at_most: None,
-        },
-        uses: Vec::new(),
-        parameters: Vec::new(),
-        mutable_parameters: Vec::new(),
-        source: None,
         allowed: vec![Topology::of(ZONE_KEY, ZONE)],
-        preferred: Vec::new(),
-        tags: Vec::new(),
-        extra: Vec::new(),
+        ..new_volume(name, 2 * GIB)
     }
-}
-
-/// The token of a pending answer.
-pub fn token<T: std::fmt::Debug>(answer: Result<T, Failure>) -> String {
-    match answer {
-        Err(Failure {
-            kind: FailureKind::Pending(token),
-            ..
-        }) => token,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The kind of a failure.
-pub fn kind<T: std::fmt::Debug>(answer: Result<T, Failure>) -> FailureKind {
-    answer.unwrap_err().kind
 }
 
 fn refuse(status: u16, code: &str, message: &str) -> FakeAnswer {

@@ -1,12 +1,15 @@
 //! For tests: Cinder's and Nova's recorded answers (`recorded/record_volumes.py`).
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::volumes::new_volume;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::Value;
 
 use crate::recorded::{Stage, answer, json};
 use crate::volumes::disk::Disk;
 use crate::volumes::{GIB, ZONE_KEY};
+
+pub use cloudwit_guest_sdk::testing::volumes::{kind, token};
 
 /// A recorded file of the folder `volumes` by its name.
 macro_rules! volumes_file {
@@ -52,19 +55,9 @@ pub fn server_id() -> String {
 /// A volume of two GiB of this name, in the zone `nova`.
 pub fn wanted(name: &str) -> NewVolume {
     NewVolume {
-        name: name.into(),
-        size: SizeRange {
-            at_least: 2 * GIB,
-            at_most: None,
-        },
         uses: vec![used(AccessMode::OneNode)],
-        parameters: Vec::new(),
-        mutable_parameters: Vec::new(),
-        source: None,
         allowed: vec![Topology::of(ZONE_KEY, "nova")],
-        preferred: Vec::new(),
-        tags: Vec::new(),
-        extra: Vec::new(),
+        ..new_volume(name, 2 * GIB)
     }
 }
 
@@ -96,19 +89,6 @@ pub fn status_of(file: &str) -> u16 {
 /// The recorded volume, which a server has.
 pub fn disk() -> Disk {
     Disk::read(&recorded_volume()).unwrap()
-}
-
-/// Of a refusal.
-pub fn kind<T: std::fmt::Debug>(refused: Result<T, Failure>) -> FailureKind {
-    refused.unwrap_err().kind
-}
-
-/// Of an answer that is pending.
-pub fn token<T: std::fmt::Debug>(answered: Result<T, Failure>) -> String {
-    match kind(answered) {
-        FailureKind::Pending(token) => token,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// Whether an answer is.

@@ -4,12 +4,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::volumes::new_volume;
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest};
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::{Value, json};
 
 use super::GIB;
 use crate::Photon;
+
+pub use cloudwit_guest_sdk::testing::volumes::{kind, token};
 
 /// All that there is.
 #[derive(Default)]
@@ -76,37 +79,7 @@ fn path(request: &SentRequest) -> String {
 
 /// A volume of two GiB.
 pub fn wanted(name: &str) -> NewVolume {
-    NewVolume {
-        name: name.into(),
-        size: SizeRange {
-            at_least: 2 * GIB,
-            at_most: None,
-        },
-        uses: Vec::new(),
-        parameters: Vec::new(),
-        mutable_parameters: Vec::new(),
-        source: None,
-        allowed: Vec::new(),
-        preferred: Vec::new(),
-        tags: Vec::new(),
-        extra: Vec::new(),
-    }
-}
-
-/// The token of a pending answer.
-pub fn token<T: std::fmt::Debug>(answer: Result<T, Failure>) -> String {
-    match answer {
-        Err(Failure {
-            kind: FailureKind::Pending(token),
-            ..
-        }) => token,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// The kind of a failure.
-pub fn kind<T: std::fmt::Debug>(answer: Result<T, Failure>) -> FailureKind {
-    answer.unwrap_err().kind
+    new_volume(name, 2 * GIB)
 }
 
 /// Attaches these volumes to `vm-1`.

@@ -1,10 +1,12 @@
 //! For tests: a vCenter that answers as `tests/vcsim` did when its answers were recorded, by the content of a request.
 
-use cloudwit_guest_sdk::prelude::*;
+use cloudwit_guest_sdk::testing::volumes::new_volume;
 use cloudwit_guest_sdk::testing::{FakeAnswer, FakeHost, SentRequest, recorded};
 use cloudwit_guest_sdk::volumes::*;
 
 use crate::Vsphere;
+
+pub use cloudwit_guest_sdk::testing::volumes::token;
 
 /// A recorded answer.
 macro_rules! answer {
@@ -94,30 +96,7 @@ pub fn sent(host: &FakeHost, part: &str) -> Vec<String> {
 
 /// A volume of two GiB.
 pub fn wanted(name: &str) -> NewVolume {
-    NewVolume {
-        name: name.into(),
-        size: SizeRange {
-            at_least: 2 << 30,
-            at_most: None,
-        },
-        uses: Vec::new(),
-        parameters: Vec::new(),
-        mutable_parameters: Vec::new(),
-        source: None,
-        allowed: Vec::new(),
-        preferred: Vec::new(),
-        tags: Vec::new(),
-        extra: Vec::new(),
-    }
-}
-
-/// The token of a `pending` answer.
-pub fn token<T: std::fmt::Debug>(result: Result<T, Failure>) -> String {
-    let failure = result.unwrap_err();
-    let FailureKind::Pending(token) = failure.kind else {
-        panic!("{failure:?}")
-    };
-    token
+    new_volume(name, 2 << 30)
 }
 
 pub fn attach(volume: &str, token: Option<&str>) -> NewAttachment {

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use cloudwit_guest_sdk::volumes::*;
 use serde_json::Value;
 
-use crate::arm::ids as arm_ids;
 use crate::volumes::class::sku::Sku;
 use crate::volumes::class::tags::{CACHING, CREATED_BY, OURS, WRITE_ACCELERATOR};
 use crate::volumes::names::NodeNames;
@@ -200,9 +199,4 @@ pub(crate) fn zone_number(zone: &str) -> Option<&str> {
     zone.rsplit_once('-')
         .map(|(_, number)| number)
         .filter(|number| !number.is_empty())
-}
-
-/// The last name of an id, for messages.
-pub(crate) fn name(id: &str) -> &str {
-    arm_ids::name(id)
 }
