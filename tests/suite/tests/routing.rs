@@ -344,7 +344,7 @@ async fn services_of_a_cloud_that_hangs_leave_a_worker_to_the_others() {
     for at in 0..5 {
         two.served_by(&format!("web-{at}"), "north").await;
     }
-    // A request that nobody answers is given up after half a minute, and its Service is tried again.
+    // A request without an answer is given up after half a minute, and its Service is tried again.
     eventually(LONG, "south has workers of its own and no more", || async {
         ensure!(hanging() == 3, "{}", hanging());
         Ok(())

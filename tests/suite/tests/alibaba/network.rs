@@ -174,7 +174,7 @@ async fn failed_jobs_lost_answers_and_a_crash_are_got_over() {
     let running = |all: &[Value]| all.len() == 1 && all[0]["ListenerStatus"] == "Running";
     scene.comes("its listener runs", "nlb-listeners", running).await;
 
-    // The process dies while jobs go on, and another one goes on. It takes long enough to be seen on a busy machine.
+    // The process dies while jobs run, and another one continues. It takes long enough to be seen on a busy machine.
     scene.does("operations_take", json!({ "seconds": 20.0 })).await;
     scene.joins("three").await;
     scene

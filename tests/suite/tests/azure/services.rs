@@ -323,7 +323,7 @@ async fn throttling_quotas_edits_of_others_and_a_crash_are_got_over() {
     scene
         .does("put", json!({ "path": group["id"], "resource": group }))
         .await;
-    // The process dies while the cloud works, and another one goes on. It takes long enough to be seen on a busy machine.
+    // The process dies while the cloud works, and another one continues. It takes long enough to be seen on a busy machine.
     scene.does("operations_take", json!({ "seconds": 20.0 })).await;
     let ports =
         json!([{ "name": "a", "port": 80, "protocol": "TCP" }, { "name": "b", "port": 443, "protocol": "TCP" }]);

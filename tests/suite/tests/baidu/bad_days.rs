@@ -114,7 +114,7 @@ async fn quotas_lost_answers_and_a_crash_are_got_over() {
         "nothing is made twice"
     );
 
-    // The process dies while the cloud is at work, and another one goes on.
+    // The process dies while the cloud is at work, and another one continues.
     scene.does("operations_take", json!({ "seconds": 2.0 })).await;
     let ports =
         json!([{ "name": "a", "port": 80, "protocol": "TCP" }, { "name": "b", "port": 443, "protocol": "TCP" }]);

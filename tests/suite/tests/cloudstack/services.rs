@@ -216,7 +216,7 @@ async fn quotas_failed_jobs_lost_answers_and_a_crash_are_got_over() {
     assert_eq!(scene.has("addresses").await.len(), 1, "nothing is made twice");
     assert_eq!(behind(&scene.has("rules").await[0]), 2);
 
-    // The process dies while jobs go on, and another one goes on.
+    // The process dies while jobs run, and another one continues.
     scene.does("operations_take", json!({ "seconds": 2.0 })).await;
     let ports =
         json!([{ "name": "a", "port": 80, "protocol": "TCP" }, { "name": "b", "port": 443, "protocol": "TCP" }]);

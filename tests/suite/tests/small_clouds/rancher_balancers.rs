@@ -272,7 +272,7 @@ async fn rancher_lost_answers_refusals_and_a_crash_are_got_over() {
         assert_eq!(scene.has(kind).await.len(), count, "{kind}: nothing is made twice");
     }
 
-    // The process dies while Rancher works, and another one goes on. It takes long enough to be seen on a busy machine.
+    // The process dies while Rancher works, and another one continues. It takes long enough to be seen on a busy machine.
     scene.does("operations_take", json!({ "seconds": 20.0 })).await;
     let ports = json!([{ "name": "a", "port": 8080, "protocol": "TCP" }]);
     scene.patch("web", json!({ "spec": { "ports": ports } })).await;

@@ -55,7 +55,7 @@ async fn lost_answers_conflicts_quotas_and_a_crash_are_got_over() {
         assert_eq!(scene.has(kind).await.len(), 1, "nothing is made twice: {kind}");
     }
 
-    // The process dies while virtual servers are being realized, and another one goes on.
+    // The process dies while virtual servers are being realized, and another one continues.
     scene.does("operations_take", json!({ "seconds": 2.0 })).await;
     let ports =
         json!([{ "name": "a", "port": 80, "protocol": "TCP" }, { "name": "b", "port": 443, "protocol": "TCP" }]);
